@@ -1,0 +1,61 @@
+// Tensor-core matrix products on the CPU, bit for bit: C (+)= A B in k16 steps (docs/numerics.md, section 1).
+// Operands are packed once and reused; the vector width is chosen at run time and never changes a bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace dashlab {
+
+/// The 16-bit input type of the tensor core.
+enum class InputType : std::uint8_t { bf16, fp16 };
+
+/// A rows x cols matrix of 16-bit values somewhere in memory; strides in elements, any sign of transposition.
+struct MatrixView {
+  const std::uint16_t* data = nullptr;
+  std::ptrdiff_t row_stride = 0;
+  std::ptrdiff_t col_stride = 1;
+  int rows = 0;
+  int cols = 0;
+
+  [[nodiscard]] MatrixView transposed() const noexcept { return {data, col_stride, row_stride, cols, rows}; }
+};
+
+/// Left operand A (m x k), packed for the product kernel. k is padded with zeros to a multiple of 16.
+class PackedLeft {
+ public:
+  /// Copies and prepares `a`; memory of an earlier pack is reused.
+  void pack(const MatrixView& a, InputType type);
+  [[nodiscard]] int rows() const noexcept { return rows_; }
+  [[nodiscard]] int depth() const noexcept { return depth_; }
+
+ private:
+  int rows_ = 0;
+  int depth_ = 0;
+};
+
+/// Right operand B (k x n), packed likewise.
+class PackedRight {
+ public:
+  void pack(const MatrixView& b, InputType type);
+  [[nodiscard]] int cols() const noexcept { return cols_; }
+  [[nodiscard]] int depth() const noexcept { return depth_; }
+
+ private:
+  int cols_ = 0;
+  int depth_ = 0;
+};
+
+/// Where a chain of k16 steps starts: from +0 or from the values already in C.
+enum class Start : std::uint8_t { zero, accumulate };
+
+/// C (m x n, row-major, `ldc` floats from row to row) = chain over k of A B, k ascending in steps of 16.
+/// Not parallel inside; callers run tiles in parallel. Throws std::invalid_argument when depths differ.
+void product(const PackedLeft& a, const PackedRight& b, float* c, std::ptrdiff_t ldc, Start start);
+
+/// The same with the plain scalar model of one step, the yardstick of every fast path.
+void product_reference(const MatrixView& a, const MatrixView& b, InputType type, float* c, std::ptrdiff_t ldc,
+                       Start start);
+
+}  // namespace dashlab
