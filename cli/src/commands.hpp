@@ -1,12 +1,13 @@
-// The commands of the program. Each add_* lives in a file of its own, hangs its subcommand into the app and, when
-// the subcommand is chosen, runs it and stores the exit code.
+// The commands of the program. Each add_* lives in a file of its own, hangs its subcommand into the app and,
+// when the subcommand is chosen, runs it and stores the exit code.
 #pragma once
 
 #include <CLI/CLI.hpp>
 
 namespace dashlab::cli {
 
-/// Exit codes of the contract: 0 done, 1 checked and found different or invalid, 2 bad input, 3 machine lacks something.
+/// Exit codes of the contract: 0 done, 1 checked and found different or invalid, 2 bad input, 3 machine lacks
+/// something.
 enum ExitCode : int { exit_done = 0, exit_different = 1, exit_bad_input = 2, exit_environment = 3 };
 
 /// What a command leaves behind for main().

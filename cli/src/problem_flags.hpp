@@ -12,7 +12,8 @@
 
 namespace dashlab::cli {
 
-/// --mask --tiles --q-tiles --kv-tiles --seqlen --seqlen-q --seqlen-k --tile-q --tile-kv --batch --heads --kv-heads
+/// --mask --tiles --q-tiles --kv-tiles --seqlen --seqlen-q --seqlen-k --tile-q --tile-kv --batch --heads
+/// --kv-heads
 /// --head-dim. Values not given stay unset, so that a file's metadata can supply them.
 struct ProblemFlags {
   std::optional<std::string> mask;
@@ -35,7 +36,8 @@ struct ScheduleFlags {
   /// --sms, or its default: the kv tiles for a problem in tiles, else 132.
   [[nodiscard]] std::uint32_t sms_for(const Problem& problem) const;
   /// Builds the named schedule (default `fallback`) or reads the file; a file must be for the same problem.
-  [[nodiscard]] Schedule make(const Problem& problem, const TileMap& tiles, const std::string& fallback) const;
+  [[nodiscard]] Schedule make(const Problem& problem, const TileMap& tiles,
+                              const std::string& fallback) const;
 };
 
 /// --compute --compute-partial --reduce --link --model serial|overlapped:D --jitter SIGMA:SEED.

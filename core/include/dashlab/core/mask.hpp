@@ -22,14 +22,16 @@ struct CausalMask {
   friend bool operator==(const CausalMask&, const CausalMask&) = default;
 };
 
-/// Query i sees keys j with -left <= j - i - (seqlen_k - seqlen_q) <= right; a negative bound means unlimited.
+/// Query i sees keys j with -left <= j - i - (seqlen_k - seqlen_q) <= right; a negative bound means
+/// unlimited.
 struct WindowMask {
   std::int64_t left = -1;
   std::int64_t right = -1;
   friend bool operator==(const WindowMask&, const WindowMask&) = default;
 };
 
-/// Packed sequences: block-diagonal, each block causal or full. Lengths may be 0 and sum to seqlen_q = seqlen_k.
+/// Packed sequences: block-diagonal, each block causal or full. Lengths may be 0 and sum to seqlen_q =
+/// seqlen_k.
 struct DocumentsMask {
   struct Document {
     std::int64_t length = 0;
@@ -51,8 +53,9 @@ struct BlocksMask {
 
 using Mask = std::variant<FullMask, CausalMask, WindowMask, DocumentsMask, BlocksMask>;
 
-/// Reads `full`, `causal`, `window:L,R`, `documents:a,b,...` or `blocks:FILE`. L and R may be `inf`; a document
-/// length takes an `f` at its end for a full (not causal) block. Throws BadInput with the accepted forms.
+/// Reads `full`, `causal`, `window:L,R`, `documents:a,b,...` or `blocks:FILE`. L and R may be `inf`; a
+/// document length takes an `f` at its end for a full (not causal) block. Throws BadInput with the accepted
+/// forms.
 Mask parse_mask(std::string_view text);
 
 /// The text that parse_mask reads back as the same mask.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "dashlab/core/mask.hpp"
 #include "dashlab/core/types.hpp"
@@ -42,8 +43,21 @@ Problem tile_problem(std::int64_t q_tiles, std::int64_t kv_tiles, std::int64_t h
 /// Throws BadInput naming the first field that is out of range or that the mask contradicts.
 void check(const Problem& problem);
 
-/// The keys query row `q` (0..seqlen_q-1) may see, clipped to the sequence. Both ends grow with q.
-/// Not for BlocksMask, whose rows are no intervals: ask the tile map.
+/// Which keys each query row may see, clipped to the sequence: one interval per row, whose ends both grow
+/// with q. Not for BlocksMask, whose rows are no intervals: ask the tile map.
+class VisibleKeys {
+ public:
+  /// Keeps a reference to `problem`, which must outlive it.
+  explicit VisibleKeys(const Problem& problem);
+  /// Keys of query row q, 0..seqlen_q-1. Logarithmic in the number of documents.
+  [[nodiscard]] KeyRange operator()(std::int64_t q) const;
+
+ private:
+  const Problem& problem_;
+  std::vector<std::int64_t> document_end_;  // running sum of the documents' lengths
+};
+
+/// VisibleKeys of one row, for a single question.
 KeyRange visible_keys(const Problem& problem, std::int64_t q);
 
 }  // namespace dashlab

@@ -17,7 +17,9 @@ class Rational {
 
   [[nodiscard]] constexpr std::int64_t num() const noexcept { return num_; }
   [[nodiscard]] constexpr std::int64_t den() const noexcept { return den_; }
-  [[nodiscard]] double value() const noexcept { return static_cast<double>(num_) / static_cast<double>(den_); }
+  [[nodiscard]] double value() const noexcept {
+    return static_cast<double>(num_) / static_cast<double>(den_);
+  }
 
   friend Rational operator+(const Rational& a, const Rational& b);
   friend Rational operator-(const Rational& a, const Rational& b);

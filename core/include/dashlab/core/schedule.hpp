@@ -13,12 +13,12 @@
 
 namespace dashlab {
 
-/// static_lists: each SM has its own list of chains. dynamic: one queue, the next chain goes to the SM that is
-/// free first, as a GPU launches CTAs.
+/// static_lists: each SM has its own list of chains. dynamic: one queue, the next chain goes to the SM that
+/// is free first, as a GPU launches CTAs.
 enum class Placement : std::uint8_t { static_lists, dynamic };
 
-/// How dQ is summed: by rank along the reduce orders; by atomics in arrival order (not deterministic); or in a
-/// second pass of chains that own a q tile each and walk its kv tiles (no reduce at all).
+/// How dQ is summed: by rank along the reduce orders; by atomics in arrival order (not deterministic); or in
+/// a second pass of chains that own a q tile each and walk its kv tiles (no reduce at all).
 enum class DqMode : std::uint8_t { ordered, arrival, second_pass };
 
 /// How the q heads of a grouped-query group share dK and dV of their kv head. Without grouping: per_head.

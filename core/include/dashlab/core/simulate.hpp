@@ -38,7 +38,7 @@ struct Simulation {
 /// Simulates a schedule that verify() accepts. With `timeline` the task times are written there too (about 56
 /// bytes a task), with the critical path. `resident` CTAs per SM share its compute engine (dynamic only).
 /// Throws BadInput when the schedule deadlocks.
-Simulation simulate(const Problem& problem, const TileMap& tiles, const Schedule& schedule, const Costs& costs,
-                    Timeline* timeline = nullptr, std::uint32_t resident_per_sm = 1);
+Simulation simulate(const Problem& problem, const TileMap& tiles, const Schedule& schedule,
+                    const Costs& costs, Timeline* timeline = nullptr, std::uint32_t resident_per_sm = 1);
 
 }  // namespace dashlab

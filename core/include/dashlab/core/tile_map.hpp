@@ -1,4 +1,5 @@
-// Which tiles of one head take part, by column (chain) and by row: the sparse picture every algorithm works on.
+// Which tiles of one head take part, by column (chain) and by row: the sparse picture every algorithm works
+// on.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ class TileMap {
   }
   /// The classes of the tiles in column(kv), in the same order.
   [[nodiscard]] std::span<const TileClass> column_classes(KvTile kv) const noexcept {
-    return {column_class_.data() + column_begin_[index(kv)], column_class_.data() + column_begin_[index(kv) + 1]};
+    return {column_class_.data() + column_begin_[index(kv)],
+            column_class_.data() + column_begin_[index(kv) + 1]};
   }
   /// The kv tiles that `q` sees, ascending.
   [[nodiscard]] std::span<const std::uint32_t> row(QTile q) const noexcept {

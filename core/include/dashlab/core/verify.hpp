@@ -25,7 +25,7 @@ struct CycleStep {
   HeadId head{};
   QTile q{};
   KvTile kv{};
-  SmId sm{};         ///< static placement: where it would run
+  SmId sm{};                ///< static placement: where it would run
   bool by_program = false;  ///< reached from the previous step by program order (else by reduce order)
 };
 
@@ -36,7 +36,7 @@ struct VerifyError {
 };
 
 struct Verification {
-  bool valid = false;          ///< no errors at all
+  bool valid = false;  ///< no errors at all
   bool deadlock_free = false;
   bool conflict_free = false;  ///< with equal task times, no two SMs ever reduce into one row at once
   bool lemma1 = false;         ///< added edges keep depth(u) <= depth(v) (Lemma 1 of the DASH paper)
@@ -46,8 +46,8 @@ struct Verification {
 /// "deadlock", "missing-task", ...
 std::string_view to_string(ErrorKind kind);
 
-/// Checks completeness, reduce orders and deadlock freedom with at most `resident` CTAs at a time, launched in
-/// order (0: as many as the schedule has SMs). At most 10 errors of each kind are kept.
+/// Checks completeness, reduce orders and deadlock freedom with at most `resident` CTAs at a time, launched
+/// in order (0: as many as the schedule has SMs). At most 10 errors of each kind are kept.
 Verification verify(const Problem& problem, const TileMap& tiles, const Schedule& schedule,
                     std::uint64_t resident = 0);
 
