@@ -84,6 +84,16 @@ VisibleKeys::VisibleKeys(const Problem& problem) : problem_(problem) {
   }
 }
 
+std::size_t VisibleKeys::document_of(std::int64_t q) const {
+  const auto end = std::upper_bound(document_end_.begin(), document_end_.end(), q);
+  return static_cast<std::size_t>(end - document_end_.begin());
+}
+
+bool VisibleKeys::causal_at(std::int64_t q) const {
+  const auto* mask = std::get_if<DocumentsMask>(&problem_.mask);
+  return mask ? mask->documents[document_of(q)].causal : std::holds_alternative<CausalMask>(problem_.mask);
+}
+
 KeyRange VisibleKeys::operator()(std::int64_t q) const {
   const Problem& p = problem_;
   const std::int64_t diagonal = q + p.seqlen_k - p.seqlen_q;
@@ -94,9 +104,9 @@ KeyRange VisibleKeys::operator()(std::int64_t q) const {
     if (window->left >= 0) keys.begin = diagonal - window->left;
     if (window->right >= 0) keys.end = diagonal + window->right + 1;
   } else if (const auto* mask = std::get_if<DocumentsMask>(&p.mask)) {
-    const auto end = std::upper_bound(document_end_.begin(), document_end_.end(), q);
-    const auto& document = mask->documents.at(static_cast<std::size_t>(end - document_end_.begin()));
-    keys = {*end - document.length, document.causal ? q + 1 : *end};
+    const std::size_t number = document_of(q);
+    const auto& document = mask->documents[number];
+    keys = {document_end_[number] - document.length, document.causal ? q + 1 : document_end_[number]};
   }
   return {std::clamp<std::int64_t>(keys.begin, 0, p.seqlen_k),
           std::clamp<std::int64_t>(keys.end, 0, p.seqlen_k)};

@@ -11,7 +11,7 @@
 namespace dashlab {
 namespace {
 
-using Wide = __int128;
+__extension__ using Wide = __int128;
 
 Wide gcd(Wide a, Wide b) {
   if (a < 0) a = -a;

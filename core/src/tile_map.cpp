@@ -33,16 +33,13 @@ TileClass token_class(const Problem& p, const RowReach& reach, std::int64_t q_ti
 }
 
 // In tiles the edge of a causal or window mask stands for the tiles that such a mask would cut.
-TileClass tile_class(const Problem& p, std::int64_t q_tile, std::int64_t kv_tile) {
+TileClass tile_class(const Problem& p, const VisibleKeys& visible, std::int64_t q_tile,
+                     std::int64_t kv_tile) {
   const std::int64_t ahead = kv_tile - q_tile - (p.seqlen_k - p.seqlen_q);
-  bool edge = false;
-  if (const auto* window = std::get_if<WindowMask>(&p.mask)) {
-    edge = (window->left >= 0 && ahead == -window->left) || (window->right >= 0 && ahead == window->right);
-  } else if (std::holds_alternative<CausalMask>(p.mask)) {
-    edge = ahead == 0;
-  } else if (std::holds_alternative<DocumentsMask>(p.mask)) {
-    edge = ahead == 0 && visible_keys(p, q_tile).end == q_tile + 1;
-  }
+  const auto* window = std::get_if<WindowMask>(&p.mask);
+  const bool at_window_edge = window && ((window->left >= 0 && ahead == -window->left) ||
+                                         (window->right >= 0 && ahead == window->right));
+  const bool edge = at_window_edge || (ahead == 0 && visible.causal_at(q_tile));
   return edge ? TileClass::partial : TileClass::full;
 }
 
@@ -64,7 +61,8 @@ TileMap::TileMap(const Problem& problem)
          ++kv) {
       if (blocks && blocks->visible[std::size_t{q} * kv_tiles_ + kv] == 0) continue;
       row_kv_.push_back(kv);
-      row_class.push_back(problem.in_tiles ? tile_class(problem, q, kv) : token_class(problem, reach, q, kv));
+      row_class.push_back(problem.in_tiles ? tile_class(problem, visible, q, kv)
+                                           : token_class(problem, reach, q, kv));
       ++column_begin_[kv + std::size_t{1}];
     }
     row_begin_.push_back(row_kv_.size());

@@ -51,8 +51,12 @@ class VisibleKeys {
   explicit VisibleKeys(const Problem& problem);
   /// Keys of query row q, 0..seqlen_q-1. Logarithmic in the number of documents.
   [[nodiscard]] KeyRange operator()(std::int64_t q) const;
+  /// Whether row q ends at its own diagonal: a causal mask, or a causal document.
+  [[nodiscard]] bool causal_at(std::int64_t q) const;
 
  private:
+  [[nodiscard]] std::size_t document_of(std::int64_t q) const;
+
   const Problem& problem_;
   std::vector<std::int64_t> document_end_;  // running sum of the documents' lengths
 };
