@@ -1,0 +1,30 @@
+# Tests of the project as a whole: its documents and its package. They need Python 3, or a compiler at test time.
+find_package(Python3 COMPONENTS Interpreter)
+if(Python3_FOUND)
+  add_test(NAME "docs: every link in the Markdown files resolves"
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs/links.py ${PROJECT_SOURCE_DIR})
+  file(GLOB documents CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+    ${PROJECT_SOURCE_DIR}/*.md ${PROJECT_SOURCE_DIR}/docs/*.md)
+  foreach(document IN LISTS documents)
+    file(STRINGS ${PROJECT_SOURCE_DIR}/${document} fences REGEX "^```(console|python)")
+    if(fences)
+      add_test(NAME "docs: the examples of ${document} work"
+        COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs/console_examples.py
+                ${PROJECT_SOURCE_DIR}/${document} ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${PROJECT_SOURCE_DIR})
+    endif()
+  endforeach()
+else()
+  message(STATUS "Python 3 not found: the documents are not tested")
+endif()
+
+foreach(kind installed fetched)
+  if(kind STREQUAL "installed" AND NOT (DASHLAB_PROGRAM AND DASHLAB_INSTALL))
+    continue()
+  endif()
+  add_test(NAME "package: a consumer builds against the ${kind} library"
+    COMMAND ${CMAKE_COMMAND} -DKIND=${kind} -DSOURCE=${PROJECT_SOURCE_DIR} -DBUILD=${PROJECT_BINARY_DIR}
+            -DFOLDER=${CMAKE_CURRENT_BINARY_DIR}/package-${kind} -DGENERATOR=${CMAKE_GENERATOR}
+            -DCOMPILER=${CMAKE_CXX_COMPILER} -DLAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER} -DFLAGS=${CMAKE_CXX_FLAGS}
+            -P ${CMAKE_CURRENT_SOURCE_DIR}/package/check.cmake)
+  set_tests_properties("package: a consumer builds against the ${kind} library" PROPERTIES LABELS slow)
+endforeach()
