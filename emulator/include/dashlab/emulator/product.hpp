@@ -6,10 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace dashlab {
+#include "dashlab/emulator/float_types.hpp"
 
-/// The 16-bit input type of the tensor core.
-enum class InputType : std::uint8_t { bf16, fp16 };
+namespace dashlab {
 
 /// A rows x cols matrix of 16-bit values somewhere in memory; strides in elements, any sign of transposition.
 struct MatrixView {
@@ -22,6 +21,11 @@ struct MatrixView {
   [[nodiscard]] MatrixView transposed() const noexcept { return {data, col_stride, row_stride, cols, rows}; }
 };
 
+class PackedRight;
+
+/// Where a chain of k16 steps starts: from +0 or from the values already in C.
+enum class Start : std::uint8_t { zero, accumulate };
+
 /// Left operand A (m x k), packed for the product kernel. k is padded with zeros to a multiple of 16.
 class PackedLeft {
  public:
@@ -31,8 +35,12 @@ class PackedLeft {
   [[nodiscard]] int depth() const noexcept { return depth_; }
 
  private:
+  friend void product(const PackedLeft& a, const PackedRight& b, float* c, std::ptrdiff_t ldc, Start start);
+  InputType type_ = InputType::bf16;
   int rows_ = 0;
   int depth_ = 0;
+  int padded_depth_ = 0;
+  std::vector<std::uint16_t> bits_;  // rows x padded depth
 };
 
 /// Right operand B (k x n), packed likewise.
@@ -43,19 +51,35 @@ class PackedRight {
   [[nodiscard]] int depth() const noexcept { return depth_; }
 
  private:
+  friend void product(const PackedLeft& a, const PackedRight& b, float* c, std::ptrdiff_t ldc, Start start);
+  InputType type_ = InputType::bf16;
   int cols_ = 0;
   int depth_ = 0;
+  int padded_depth_ = 0;
+  std::vector<std::uint16_t> bits_;  // cols x padded depth
 };
 
-/// Where a chain of k16 steps starts: from +0 or from the values already in C.
-enum class Start : std::uint8_t { zero, accumulate };
-
 /// C (m x n, row-major, `ldc` floats from row to row) = chain over k of A B, k ascending in steps of 16.
-/// Not parallel inside; callers run tiles in parallel. Throws std::invalid_argument when depths differ.
+/// Not parallel inside; callers run tiles in parallel. Throws std::invalid_argument when depths or types differ.
 void product(const PackedLeft& a, const PackedRight& b, float* c, std::ptrdiff_t ldc, Start start);
 
 /// The same with the plain scalar model of one step, the yardstick of every fast path.
 void product_reference(const MatrixView& a, const MatrixView& b, InputType type, float* c, std::ptrdiff_t ldc,
                        Start start);
+
+/// The profile ieee-fp32: C = chain over k of fma(a, b, c), k ascending one by one; NaNs as 0x7fffffff. f32 operands.
+struct FloatMatrixView {
+  const float* data = nullptr;
+  std::ptrdiff_t row_stride = 0;
+  std::ptrdiff_t col_stride = 1;
+  int rows = 0;
+  int cols = 0;
+
+  [[nodiscard]] FloatMatrixView transposed() const noexcept { return {data, col_stride, row_stride, cols, rows}; }
+};
+void product_ieee(const FloatMatrixView& a, const FloatMatrixView& b, float* c, std::ptrdiff_t ldc, Start start);
+
+/// The vector instructions that product() and the other vector code use on this machine, e.g. "AVX3_ZEN4".
+[[nodiscard]] const char* simd_target();
 
 }  // namespace dashlab
