@@ -54,7 +54,8 @@ std::int64_t cut(const Term& term, int fraction_bits, int step_exponent) noexcep
   return term.negative ? -value : value;
 }
 
-/// sum * 2^(step_exponent - kept_bits) as f32, rounded toward zero; subnormals kept; +0 for zero.
+/// sum * 2^(step_exponent - kept_bits) as f32, rounded toward zero; subnormals kept; +0 for an exact zero and also for
+/// a sum of either sign that is below the smallest subnormal.
 float round_toward_zero(std::int64_t sum, int step_exponent) noexcept {
   if (sum == 0) return 0.0f;
   const std::uint32_t sign = sum < 0 ? 0x80000000u : 0u;
@@ -64,7 +65,7 @@ float round_toward_zero(std::int64_t sum, int step_exponent) noexcept {
   const int lowest_unit = std::max(top_bit + unit - 23, -126 - 23);  // exponent of the result's last bit
   const int drop = lowest_unit - unit;
   magnitude = drop >= 0 ? magnitude >> drop : magnitude << -drop;
-  if (magnitude == 0) return float_of(sign);
+  if (magnitude == 0) return 0.0f;
   const bool normal = magnitude >= (1u << 23);
   const int field = normal ? lowest_unit + 23 + 127 : 0;
   if (field >= 255) return float_of(sign | 0x7f800000u);
