@@ -35,10 +35,10 @@ struct Simulation {
   [[nodiscard]] double utilisation() const;
 };
 
-/// Simulates a schedule that verify() accepts. With `timeline` the task times are written there too (about 56
-/// bytes a task), with the critical path. `resident` CTAs per SM share its compute engine (dynamic only).
-/// Throws BadInput when the schedule deadlocks.
+/// Simulates a complete schedule (see verify()). With `timeline` the task times are written there too (64
+/// bytes a task), with the critical path. Throws BadInput when the schedule deadlocks or a cost is out of
+/// range.
 Simulation simulate(const Problem& problem, const TileMap& tiles, const Schedule& schedule,
-                    const Costs& costs, Timeline* timeline = nullptr, std::uint32_t resident_per_sm = 1);
+                    const Costs& costs, Timeline* timeline = nullptr);
 
 }  // namespace dashlab

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dashlab/core/costs.hpp"
 #include "dashlab/core/problem.hpp"
 #include "dashlab/core/schedule.hpp"
 
@@ -15,6 +16,7 @@ enum class ErrorKind : std::uint8_t {
   deadlock,
   missing_task,
   duplicate_task,
+  extra_task,  ///< a chain visits a tile that the mask leaves empty
   split_chain,
   bad_reduce_order,
   residency
@@ -50,5 +52,16 @@ std::string_view to_string(ErrorKind kind);
 /// in order (0: as many as the schedule has SMs). At most 10 errors of each kind are kept.
 Verification verify(const Problem& problem, const TileMap& tiles, const Schedule& schedule,
                     std::uint64_t resident = 0);
+
+/// How a schedule would run if no add ever had to wait for its rank.
+struct Alignment {
+  bool conflict_free = false;  ///< no two SMs ever reduce into one row at the same time
+  bool lemma1 = false;  ///< every add of a row begins after its predecessor ended: the added edges keep
+                        ///< depth(u) <= depth(v) (Lemma 1 of the DASH paper), so they cost nothing
+};
+
+/// Costs as given, without link and jitter, in the serial model. True for schedules without reduce orders.
+Alignment alignment(const Problem& problem, const TileMap& tiles, const Schedule& schedule,
+                    const Costs& costs);
 
 }  // namespace dashlab
