@@ -82,8 +82,8 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
     const std::size_t data_begin = length_bytes + static_cast<std::size_t>(header_bytes);
     const std::size_t data_bytes = map_bytes_ - data_begin;
     for (auto& [name, tensor] : header.tensors) {
-      const auto fail = [&](const std::string& what) {
-        throw BadInput(fmt::format("{}: tensor '{}': {}; save the tensors again", path, name, what));
+      const auto fail = [&, &named = name](const std::string& what) {
+        throw BadInput(fmt::format("{}: tensor '{}': {}; save the tensors again", path, named, what));
       };
       const std::size_t size = safetensors::element_size(tensor.dtype);
       if (size == 0) fail(fmt::format("unknown dtype '{}'", tensor.dtype.substr(0, 20)));

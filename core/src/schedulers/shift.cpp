@@ -37,7 +37,8 @@ Schedule rotated(const SchedulerInput& in, std::string_view name, StartOf start_
         const auto column = in.tiles.column(KvTile{part[i]});
         PlannedChain chain{owner, part[i], {column.begin(), column.end()}};
         const std::size_t start = start_of(i, in_flight, column.size());
-        std::ranges::rotate(chain.q_order, chain.q_order.begin() + static_cast<std::ptrdiff_t>(start));
+        const auto first = chain.q_order.begin();
+        std::rotate(first, first + static_cast<std::ptrdiff_t>(start), chain.q_order.end());
         units.push_back({{std::move(chain)}});
       }
     }
