@@ -7,23 +7,24 @@
 #include <string>
 
 #include "dashlab/core/costs.hpp"
-#include "dashlab/core/problem.hpp"
+#include "dashlab/core/problem_fields.hpp"
 #include "dashlab/core/schedule.hpp"
 
 namespace dashlab::cli {
 
-/// --mask --tiles --q-tiles --kv-tiles --seqlen --seqlen-q --seqlen-k --tile-q --tile-kv --batch --heads
-/// --kv-heads
-/// --head-dim. Values not given stay unset, so that a file's metadata can supply them.
-struct ProblemFlags {
-  std::optional<std::string> mask;
-  std::optional<std::int64_t> tiles, q_tiles, kv_tiles;
-  std::optional<std::int64_t> seqlen, seqlen_q, seqlen_k, tile_q, tile_kv;
-  std::optional<std::int64_t> batch, heads, kv_heads, head_dim;
-
+/// --mask and the number fields of ProblemFields. Values not given stay unset, so that a file can supply
+/// them.
+struct ProblemFlags : ProblemFields {
   void add_to(CLI::App& command);
-  /// The checked problem; BadInput says which flag is missing or contradicts another.
-  [[nodiscard]] Problem problem() const;
+  /// Whether any of them was given.
+  [[nodiscard]] bool given() const;
+};
+
+/// A schedule with the problem and the tiles it is for.
+struct PlannedSchedule {
+  Problem problem;
+  TileMap tiles;
+  Schedule schedule;
 };
 
 /// --schedule NAME|FILE --sms N --group per-head|gathered.
@@ -35,7 +36,13 @@ struct ScheduleFlags {
   void add_to(CLI::App& command);
   /// --sms, or its default: the kv tiles for a problem in tiles, else 132.
   [[nodiscard]] std::uint32_t sms_for(const Problem& problem) const;
-  /// Builds the named schedule (default `fallback`) or reads the file; a file must be for the same problem.
+  [[nodiscard]] ScheduleOptions options(const Problem& problem) const;
+  /// Whether --schedule names a file.
+  [[nodiscard]] bool is_file() const;
+  /// Builds the named schedule (`fallback` when none is named) or reads the file. A file brings its own
+  /// problem; problem flags that contradict it are refused.
+  [[nodiscard]] PlannedSchedule make(const ProblemFlags& problem, const std::string& fallback) const;
+  /// The same for a problem that is known already; a file must be for that problem.
   [[nodiscard]] Schedule make(const Problem& problem, const TileMap& tiles,
                               const std::string& fallback) const;
 };

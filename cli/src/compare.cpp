@@ -1,0 +1,106 @@
+// `dashlab compare`: every schedule that fits a problem, side by side, with the lower bound.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "commands.hpp"
+#include "dashlab/core/error.hpp"
+#include "plan_report.hpp"
+
+namespace dashlab::cli {
+namespace {
+
+struct Options {
+  ProblemFlags problem;
+  ScheduleFlags schedule;
+  CostFlags costs;
+  bool json = false;
+};
+
+struct Row {
+  PlannedSchedule planned;
+  PlanReport report;
+};
+
+struct Refused {
+  std::string name;
+  std::string reason;
+};
+
+void print_table(const std::vector<Row>& rows, const std::vector<Refused>& refused) {
+  fmt::print("{:<16} {:>10} {:>9} {:>8} {:>12} {:>10} {:>10}  {}\n", "schedule", "makespan", "of bound",
+             "used", "reduce wait", "start-up", "imbalance", "closed form");
+  for (const Row& row : rows) {
+    const Simulation& sim = row.report.simulation;
+    const auto units = [&](std::int64_t ticks) { return to_string(Rational(ticks, sim.ticks_per_unit)); };
+    const Rational bound = row.report.bounds.best();
+    const double ratio = bound > Rational(0) ? (sim.makespan_units() / bound).value() : 1;
+    fmt::print("{:<16} {:>10} {:>8.3f}x {:>6.1f} % {:>12} {:>10} {:>10}  {}\n", row.planned.schedule.name,
+               units(sim.makespan), ratio, 100 * sim.utilisation(), units(sim.reduce_wait),
+               units(sim.startup), units(sim.tail), row.report.closed ? row.report.closed->formula : "");
+  }
+  for (const Refused& schedule : refused)
+    fmt::print("{:<16} does not fit: {}\n", schedule.name, schedule.reason);
+}
+
+int run(const Options& o) {
+  const Costs costs = o.costs.costs();
+  const Problem problem = make_problem(o.problem);
+  const TileMap tiles(problem);
+  const ScheduleOptions options = o.schedule.options(problem);
+  std::vector<Row> rows;
+  std::vector<Refused> refused;
+  for (std::string_view name : schedule_names()) {
+    try {
+      PlannedSchedule planned{problem, tiles, make_schedule(name, problem, tiles, options)};
+      PlanReport r = report(planned, costs);
+      rows.push_back({std::move(planned), std::move(r)});
+    } catch (const BadInput& error) {
+      const std::string_view reason = error.what();
+      const auto colon = reason.find(": ");
+      refused.push_back(
+          {std::string(name), std::string(reason.substr(colon == reason.npos ? 0 : colon + 2))});
+    }
+  }
+  if (o.json) {
+    auto list = nlohmann::ordered_json::array();
+    for (const Row& row : rows) list.push_back(to_json(row.planned, row.report));
+    fmt::print("{}\n", list.dump(2));
+    return exit_done;
+  }
+  fmt::print("{}, c = {}, r = {}, model {}\n\n", describe(problem, options.sms), to_string(costs.compute),
+             to_string(costs.reduce), o.costs.model);
+  print_table(rows, refused);
+  if (!rows.empty()) {
+    const LowerBounds& bounds = rows.front().report.bounds;
+    fmt::print("\nlower bound {}: work {}, longest chain {}, longest row {}, packing {}\n",
+               to_string(bounds.best()), to_string(bounds.work), to_string(bounds.longest_chain),
+               to_string(bounds.longest_row),
+               bounds.packing_exact()
+                   ? to_string(bounds.packing)
+                   : fmt::format("{}..{}", to_string(bounds.packing), to_string(bounds.packing_upper)));
+  }
+  return exit_done;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Context& context) {
+  auto o = std::make_shared<Options>();
+  auto* command =
+      app.add_subcommand("compare", "All schedules that fit a problem, side by side, with the lower bound");
+  o->problem.add_to(*command);
+  command->add_option("--sms", o->schedule.sms, "SMs [the kv tiles of a problem in tiles, else 132]")
+      ->group("Schedule");
+  command->add_option("--group", o->schedule.group, "grouped-query chains: per-head or gathered")
+      ->check(CLI::IsMember({"per-head", "gathered"}))
+      ->capture_default_str()
+      ->group("Schedule");
+  o->costs.add_to(*command);
+  command->add_flag("--json", o->json, "print a list of dashlab.plan/1");
+  command->footer("Example: dashlab compare --mask causal --tiles 8 --heads 2");
+  command->callback([o, &context] { context.exit_code = run(*o); });
+}
+
+}  // namespace dashlab::cli

@@ -1,0 +1,51 @@
+// The program `dashlab`: dispatches to the commands and turns failures into one line and an exit code.
+#include <fmt/format.h>
+
+#include <new>
+
+#include "commands.hpp"
+#include "dashlab/core/error.hpp"
+
+namespace {
+
+using dashlab::cli::Context;
+
+void add_commands(CLI::App& app, Context& context) {
+  dashlab::cli::add_plan(app, context);
+  dashlab::cli::add_compare(app, context);
+  dashlab::cli::add_verify(app, context);
+  dashlab::cli::add_render(app, context);
+}
+
+int fail(int code, std::string_view message) {
+  fmt::print(stderr, "dashlab: {}\n", message);
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace dashlab::cli;
+  CLI::App app("Schedules, bits and pictures of the deterministic attention backward pass.", "dashlab");
+  app.set_version_flag("--version", std::string("dashlab ") + DASHLAB_VERSION);
+  app.require_subcommand(1);
+  app.failure_message([](const CLI::App*, const CLI::Error& error) { return std::string(error.what()); });
+  Context context;
+  try {
+    add_commands(app, context);
+    app.parse(argc, argv);
+    return context.exit_code;
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    const auto chosen = app.get_subcommands();
+    const std::string command = chosen.empty() ? "dashlab" : "dashlab " + chosen.front()->get_name();
+    return fail(exit_bad_input, fmt::format("{}; see {} --help", error.what(), command));
+  } catch (const dashlab::BadInput& error) {
+    return fail(exit_bad_input, error.what());
+  } catch (const dashlab::EnvironmentError& error) {
+    return fail(exit_environment, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(exit_environment, "out of memory; use a smaller problem or larger tiles");
+  }
+}

@@ -1,0 +1,33 @@
+// A planned and simulated schedule with everything `plan` and `compare` say about it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "dashlab/core/bounds.hpp"
+#include "dashlab/core/simulate.hpp"
+#include "dashlab/core/verify.hpp"
+#include "problem_flags.hpp"
+
+namespace dashlab::cli {
+
+struct PlanReport {
+  Verification verification;
+  Alignment alignment;
+  Simulation simulation;
+  Timeline timeline;
+  LowerBounds bounds;
+  std::optional<ClosedForm> closed;
+};
+
+/// Verifies, simulates and bounds. Throws BadInput with the first finding when the schedule is not valid.
+PlanReport report(const PlannedSchedule& planned, const Costs& costs);
+
+/// One object of format "dashlab.plan/1".
+nlohmann::ordered_json to_json(const PlannedSchedule& planned, const PlanReport& report);
+
+/// "causal, 8 x 8 tiles, 2 heads, 8 SMs".
+std::string describe(const Problem& problem, std::uint32_t sms);
+
+}  // namespace dashlab::cli

@@ -1,0 +1,192 @@
+// `dashlab render`: a schedule as a picture, an explorer page or a trace.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "commands.hpp"
+#include "dashlab/core/error.hpp"
+#include "dashlab/viz/dag_picture.hpp"
+#include "dashlab/viz/timeline_picture.hpp"
+#include "plan_report.hpp"
+
+namespace dashlab::cli {
+namespace {
+
+struct Options {
+  ProblemFlags problem;
+  ScheduleFlags schedule;
+  CostFlags costs;
+  std::string view;
+  std::string output;
+  bool critical_path = true;
+};
+
+/// One schedule, judged and run.
+struct Run {
+  PlannedSchedule planned;
+  PlanReport report;
+};
+
+// The mask may be a long list: captions keep its beginning.
+std::string caption(const Run& run) {
+  std::string text = describe(run.planned.problem, run.planned.schedule.sms);
+  const std::string mask = to_string(run.planned.problem.mask);
+  if (mask.size() > 60) text = mask.substr(0, 57) + "..." + text.substr(mask.size());
+  return text;
+}
+
+// The bound in ticks of the timeline; ticks become finer where the bound needs it.
+void set_lower_bound(Timeline& timeline, const Rational& bound) {
+  const Rational ticks = bound * Rational(timeline.ticks_per_unit);
+  const std::int64_t finer = ticks.den();
+  if (finer > 1 && finer < 1000 && timeline.makespan < (std::int64_t{1} << 50)) {
+    timeline.ticks_per_unit *= finer;
+    timeline.makespan *= finer;
+    for (TaskSpan& task : timeline.tasks)
+      for (std::int64_t* time :
+           {&task.compute_start, &task.compute_end, &task.reduce_start, &task.reduce_end})
+        *time *= finer;
+    timeline.lower_bound = ticks.num();
+  } else {
+    timeline.lower_bound = ticks.num() / finer;
+  }
+}
+
+// Compare sheets, explorers and traces hold any number of schedules.
+bool takes_several(const Options& options) {
+  return options.view == "compare";
+}
+
+std::vector<std::string> wanted_schedules(const Options& options) {
+  std::vector<std::string> names;
+  if (options.schedule.schedule) {
+    const std::string& text = *options.schedule.schedule;
+    if (std::filesystem::exists(text)) return {text};
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      if (end > begin) names.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    if (names.empty()) throw BadInput("--schedule: the list is empty; name a schedule or a file");
+  }
+  return names;
+}
+
+Run make_run(const Options& options, const std::string& name) {
+  ScheduleFlags flags = options.schedule;
+  if (!name.empty()) flags.schedule = name;
+  PlannedSchedule planned = flags.make(options.problem, "ascending");
+  const Costs costs = options.costs.costs();
+  PlanReport made = report(planned, costs);
+  Run run{std::move(planned), std::move(made)};
+  if (run.report.verification.valid) {
+    Timeline& timeline = run.report.timeline;
+    // The bound does not know of jitter.
+    set_lower_bound(timeline, costs.jitter ? Rational(0) : run.report.bounds.best());
+    timeline.title = fmt::format("{} · {}", run.planned.schedule.name, caption(run));
+  }
+  return run;
+}
+
+// The schedules asked for; when several are wanted but none is named, every one that has a meaning for the
+// problem.
+std::vector<Run> make_runs(const Options& options) {
+  std::vector<Run> runs;
+  const std::vector<std::string> names = wanted_schedules(options);
+  if (names.empty() && !takes_several(options)) {
+    runs.push_back(make_run(options, {}));
+    return runs;
+  }
+  for (const std::string& name : names) {
+    runs.push_back(make_run(options, name));
+    if (runs.back().planned.problem != runs.front().planned.problem)
+      throw BadInput(
+          fmt::format("--schedule {}: is for another problem than {}; compare schedules of one problem", name,
+                      names.front()));
+  }
+  if (!names.empty()) return runs;
+  std::string why;
+  for (const std::string_view name : schedule_names()) {
+    try {
+      runs.push_back(make_run(options, std::string(name)));
+    } catch (const BadInput& reason) {
+      why = reason.what();
+    }
+  }
+  if (runs.empty()) throw BadInput(why);
+  return runs;
+}
+
+void need_valid(const Run& run) {
+  const Verification& found = run.report.verification;
+  if (found.valid) return;
+  throw BadInput(fmt::format("{} cannot be run: {}; draw it with --view dag", run.planned.schedule.name,
+                             found.errors.empty() ? "it is not valid" : found.errors.front().message));
+}
+
+viz::Picture dag_of(const Run& run) {
+  viz::DagInput input;
+  input.problem = &run.planned.problem;
+  input.schedule = &run.planned.schedule;
+  input.title = fmt::format("{} · {}", run.planned.schedule.name, caption(run));
+  input.verification = &run.report.verification;
+  if (run.report.verification.valid) {
+    input.sm_of_chain = run.report.simulation.sm_of_chain;
+    input.timeline = &run.report.timeline;
+  }
+  return viz::draw_dag(input);
+}
+
+void render(const Options& options, Context& context) {
+  const std::filesystem::path path = options.output;
+  viz::picture_format(path);  // a bad name is said before the work
+  const std::vector<Run> runs = make_runs(options);
+  const std::string view = !options.view.empty() ? options.view : runs.size() > 1 ? "compare" : "timeline";
+  if (runs.size() > 1 && view != "compare")
+    throw BadInput(
+        fmt::format("--view {} draws one schedule: name one with --schedule, or take --view compare", view));
+  if (view == "dag") {
+    dag_of(runs.front()).write(path);
+    if (!runs.front().report.verification.valid) context.exit_code = exit_different;
+  } else {
+    viz::TimelineStyle style;
+    style.critical_path = options.critical_path;
+    std::vector<viz::ComparePanel> panels;
+    for (const Run& run : runs) {
+      need_valid(run);
+      panels.push_back({&run.report.timeline, run.planned.schedule.name});
+    }
+    if (view == "timeline") {
+      viz::draw_timeline(runs.front().report.timeline, style).write(path);
+    } else {
+      viz::draw_compare(panels, caption(runs.front()), style).write(path);
+    }
+  }
+  fmt::print("{}\n", path.string());
+}
+
+}  // namespace
+
+void add_render(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("render", "Draw a schedule: timeline, DAG, compare sheet");
+  auto options = std::make_shared<Options>();
+  options->problem.add_to(*command);
+  options->schedule.add_to(*command);
+  options->costs.add_to(*command);
+  command
+      ->add_option("--view", options->view,
+                   "timeline (one schedule), dag, or compare (several: --schedule A,B,..., or all that fit)")
+      ->check(CLI::IsMember({"timeline", "dag", "compare"}));
+  command->add_option("-o,--output", options->output, "the file; its ending chooses svg, png, pdf or dot")
+      ->required();
+  command->add_flag("!--no-critical-path", options->critical_path, "do not outline the critical path");
+  command->footer(
+      "Example: dashlab render --mask causal --tiles 8 --heads 4 --schedule ascending,symmetric-shift -o "
+      "compare.svg");
+  command->callback([options, &context] { render(*options, context); });
+}
+
+}  // namespace dashlab::cli
