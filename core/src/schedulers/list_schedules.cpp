@@ -1,32 +1,7 @@
 // Schedules whose chains wait in one queue: ascending, descending, spt, two-pass and atomic.
-#include <algorithm>
-#include <numeric>
-
 #include "schedulers.hpp"
 
 namespace dashlab {
-namespace {
-
-// The queue of spt: the shortest chain first, but never before a chain of a larger kv tile with which it
-// shares a row, because rows are reduced in descending kv order and a GPU may hold only the head of the
-// queue.
-std::vector<std::uint32_t> shortest_first(const TileMap& tiles) {
-  std::vector<std::uint64_t> key(tiles.kv_tiles());
-  std::vector<std::uint64_t> row_key(tiles.q_tiles(), 0);
-  for (std::uint32_t kv = tiles.kv_tiles(); kv-- > 0;) {
-    const auto column = tiles.column(KvTile{kv});
-    key[kv] = column.size();
-    for (std::uint32_t q : column) key[kv] = std::max(key[kv], row_key[q]);
-    for (std::uint32_t q : column) row_key[q] = key[kv];
-  }
-  std::vector<std::uint32_t> queue(tiles.kv_tiles());
-  std::iota(queue.rbegin(), queue.rend(), 0U);
-  std::ranges::stable_sort(queue, {}, [&](std::uint32_t kv) { return key[kv]; });
-  return queue;
-}
-
-}  // namespace
-
 Schedule ascending(const SchedulerInput& in) {
   ScheduleBuilder builder = in.builder("ascending");
   for (std::uint32_t owner = 0; owner < builder.owners(); ++owner) {
@@ -51,11 +26,13 @@ Schedule descending(const SchedulerInput& in) {
   return builder.finish();
 }
 
+// Descending kv is shortest first for causal masks, and launch order equals reduce order for every mask:
+// whichever chain stands first in the queue never waits for one behind it.
 Schedule spt(const SchedulerInput& in) {
   ScheduleBuilder builder = in.builder("spt");
-  const auto queue = shortest_first(in.tiles);
   for (std::uint32_t owner = 0; owner < builder.owners(); ++owner) {
-    for (std::uint32_t kv : queue) builder.add_chain(owner, kv, in.tiles.column(KvTile{kv}));
+    for (std::uint32_t kv = in.tiles.kv_tiles(); kv-- > 0;)
+      builder.add_chain(owner, kv, in.tiles.column(KvTile{kv}));
   }
   builder.reduce_descending();
   return builder.finish();

@@ -126,8 +126,9 @@ Schedule symmetric_shift(const SchedulerInput& in) {
   const auto parts = components(in.tiles);
   for (const Component& part : parts) require_causal(in.tiles, part);
   auto units = all_units(in.tiles, parts, builder.owners(), OddLayout::share_middle);
-  const bool any_odd = std::ranges::any_of(parts, [](const Component& part) { return part.size() % 2 == 1; });
-  if (any_odd) {
+  const bool odd_and_crowded = std::ranges::any_of(
+      parts, [&](const Component& part) { return part.size() % 2 == 1 && part.size() > in.options.sms; });
+  if (odd_and_crowded) {
     auto alternative = all_units(in.tiles, parts, builder.owners(), OddLayout::lone_first);
     if (makespan_in_tasks(alternative, in.options.sms) < makespan_in_tasks(units, in.options.sms)) {
       units = std::move(alternative);
