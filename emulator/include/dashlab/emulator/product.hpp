@@ -4,8 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "dashlab/emulator/aligned.hpp"
 #include "dashlab/emulator/float_types.hpp"
 
 namespace dashlab {
@@ -21,42 +21,55 @@ struct MatrixView {
   [[nodiscard]] MatrixView transposed() const noexcept { return {data, col_stride, row_stride, cols, rows}; }
 };
 
-class PackedRight;
-
 /// Where a chain of k16 steps starts: from +0 or from the values already in C.
 enum class Start : std::uint8_t { zero, accumulate };
 
+namespace detail {
+
+enum class StepState : std::int32_t;
+
+/// A packed operand's memory. The layout is the kernel's own affair (emulator/src/packed_layout.hpp).
+template <typename Byte>
+struct PackedData {
+  InputType type = InputType::bf16;
+  int extent = 0;  ///< rows of a left operand, columns of a right one
+  int depth = 0;
+  int steps = 0;
+  AlignedVector<float> values;
+  AlignedVector<Byte> bytes;
+  AlignedVector<std::uint16_t> bits;
+  AlignedVector<std::int32_t> top;
+  AlignedVector<StepState> state;
+};
+using LeftData = PackedData<std::uint32_t>;
+using RightData = PackedData<std::uint8_t>;
+
+}  // namespace detail
+
 /// Left operand A (m x k), packed for the product kernel. k is padded with zeros to a multiple of 16.
+/// Takes about ten bytes an element.
 class PackedLeft {
  public:
   /// Copies and prepares `a`; memory of an earlier pack is reused.
   void pack(const MatrixView& a, InputType type);
-  [[nodiscard]] int rows() const noexcept { return rows_; }
-  [[nodiscard]] int depth() const noexcept { return depth_; }
+  [[nodiscard]] int rows() const noexcept { return data_.extent; }
+  [[nodiscard]] int depth() const noexcept { return data_.depth; }
+  [[nodiscard]] const detail::LeftData& data() const noexcept { return data_; }
 
  private:
-  friend void product(const PackedLeft& a, const PackedRight& b, float* c, std::ptrdiff_t ldc, Start start);
-  InputType type_ = InputType::bf16;
-  int rows_ = 0;
-  int depth_ = 0;
-  int padded_depth_ = 0;
-  std::vector<std::uint16_t> bits_;  // rows x padded depth
+  detail::LeftData data_;
 };
 
-/// Right operand B (k x n), packed likewise.
+/// Right operand B (k x n), packed likewise; about seven bytes an element.
 class PackedRight {
  public:
   void pack(const MatrixView& b, InputType type);
-  [[nodiscard]] int cols() const noexcept { return cols_; }
-  [[nodiscard]] int depth() const noexcept { return depth_; }
+  [[nodiscard]] int cols() const noexcept { return data_.extent; }
+  [[nodiscard]] int depth() const noexcept { return data_.depth; }
+  [[nodiscard]] const detail::RightData& data() const noexcept { return data_; }
 
  private:
-  friend void product(const PackedLeft& a, const PackedRight& b, float* c, std::ptrdiff_t ldc, Start start);
-  InputType type_ = InputType::bf16;
-  int cols_ = 0;
-  int depth_ = 0;
-  int padded_depth_ = 0;
-  std::vector<std::uint16_t> bits_;  // cols x padded depth
+  detail::RightData data_;
 };
 
 /// C (m x n, row-major, `ldc` floats from row to row) = chain over k of A B, k ascending in steps of 16.
