@@ -25,14 +25,15 @@ struct TextStyle {
 /// A box that the picture's reader can point at: in SVG it is a node whose <title> is `name`.
 struct Box {
   double left = 0, top = 0, right = 0, bottom = 0;
-  const char* fill = nullptr;  ///< nullptr: not filled
+  const char* fill = "#ffffff";
   const char* line = "#ffffff";
   double line_width = 0.5;
   std::string name;   ///< unique; shown on hover
   std::string label;  ///< drawn inside
   double font_size = 9;
   const char* font_colour = "#1b1f24";
-  bool rounded = false, dashed = false, bold = false;
+  bool rounded = false, dashed = false;
+  bool invisible = false;  ///< only an end for curves
 };
 
 /// A cubic curve between two boxes (indices into Canvas::boxes), with an optional arrow head.
@@ -76,6 +77,9 @@ class Canvas {
   }
   void add(Curve curve) { curves_.push_back(std::move(curve)); }
   void add(Cluster cluster) { clusters_.push_back(std::move(cluster)); }
+
+  /// Curves above the boxes instead of below them.
+  bool curves_on_top = false;
 
   [[nodiscard]] double width() const noexcept { return width_; }
   [[nodiscard]] double height() const noexcept { return height_; }

@@ -15,7 +15,7 @@
 
 #include "canvas.hpp"
 #include "dashlab/core/error.hpp"
-#include "dashlab/viz/output_file.hpp"
+#include "dashlab/core/whole_file.hpp"
 #include "dashlab/viz/picture.hpp"
 
 namespace dashlab::viz {
@@ -41,19 +41,28 @@ std::string number(double value) {
   return {buffer.data(), end.ptr};
 }
 
+void add_line(std::string& out, std::string_view line) {
+  for (const char c : clean_text(line)) {
+    if (c == '\\') out += '\\';
+    out += c;
+    if (c == '&') out += "\xe2\x80\x8b";
+  }
+}
+
 // Labels pass through Graphviz's escapes (\N, \G, \n) and its HTML entities; both must come out as typed. Its
 // SVG writer lets anything that looks like an entity through, so an ampersand is followed by a zero-width
 // space there.
 std::string label_text(std::string_view text) {
   std::string out;
-  for (const char c : clean_text(text)) {
-    if (c == '\\') out += '\\';
-    out += c;
-    if (c == '&') out += "\xe2\x80\x8b";
+  bool first = true;
+  for (std::size_t begin = 0; begin <= text.size(); first = false) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    if (!first) out += "\\n";
+    add_line(out, text.substr(begin, end - begin));
+    begin = end + 1;
   }
   return out;
 }
-
 void set(void* object, Agsym_t* symbol, const std::string& value) {
   agxset(object, symbol, mutable_text(value.c_str()));
 }
@@ -92,7 +101,7 @@ class Graph {
     graph_attribute("bb", "0,0," + number(canvas_.width()) + "," + number(canvas_.height()));
     graph_attribute("pad", "0");
     graph_attribute("margin", "0");
-    graph_attribute("outputorder", "edgesfirst");
+    graph_attribute("outputorder", canvas_.curves_on_top ? "nodesfirst" : "edgesfirst");
     graph_attribute("charset", "UTF-8");
     graph_attribute("fontname", font_family);
     graph_attribute("label", "");
@@ -139,19 +148,17 @@ class Graph {
   void add_boxes() {
     nodes_.reserve(canvas_.boxes().size());
     for (const Box& box : canvas_.boxes()) {
-      std::string name = clean_text(box.name);
-      if (name.find('&') != std::string::npos) name = label_text(name);
-      Agnode_t* node = agnode(graph_, name.data(), 1);
+      const std::string name = unique_name(box.name);
+      Agnode_t* node = agnode(graph_, mutable_text(name.c_str()), 1);
       nodes_.push_back(node);
       set(node, pos_, position((box.left + box.right) / 2, (box.top + box.bottom) / 2));
       set(node, width_, number((box.right - box.left) / 72));
       set(node, height_, number((box.bottom - box.top) / 72));
-      if (box.fill != nullptr) set(node, fill_, box.fill);
-      if (box.rounded || box.dashed || box.bold || box.fill == nullptr) {
-        std::string style = box.fill == nullptr ? "" : "filled,";
-        if (box.rounded) style += "rounded,";
-        if (box.dashed) style += "dashed,";
-        if (!style.empty()) style.pop_back();
+      set(node, fill_, box.fill);
+      if (box.rounded || box.dashed || box.invisible) {
+        std::string style = box.invisible ? "invis" : "filled";
+        if (box.rounded) style += ",rounded";
+        if (box.dashed) style += ",dashed";
         set(node, style_, style);
       }
       set(node, line_, box.line);
@@ -162,6 +169,19 @@ class Graph {
         set(node, font_colour_, box.font_colour);
       }
     }
+  }
+
+  // Names are taken literally by Graphviz, but its SVG writer lets entities through here too.
+  std::string unique_name(std::string_view text) const {
+    std::string name;
+    for (const char c : clean_text(text)) {
+      name += c;
+      if (c == '&') name += "\xe2\x80\x8b";
+    }
+    std::string free = name;
+    for (int i = 2; agnode(graph_, free.data(), 0) != nullptr; ++i)
+      free = name + " (" + std::to_string(i) + ")";
+    return free;
   }
 
   void add_clusters() {
@@ -313,7 +333,7 @@ std::string Picture::bytes(PictureFormat format) const {
 }
 
 void Picture::write(const std::filesystem::path& path) const {
-  write_whole(path, bytes(picture_format(path)));
+  write_file(path, bytes(picture_format(path)));
 }
 
 }  // namespace dashlab::viz

@@ -46,12 +46,27 @@ double axis_line(Canvas& canvas, double left, double top, double right, double p
   return top + 32;
 }
 
-void bound_line(Canvas& canvas, double at, double top, double bottom, bool with_name, double right) {
-  canvas.line(at, top, at, bottom, colour::bound, 1.6, true);
-  if (!with_name) return;
-  const bool fits_right = at + 70 < right;
-  canvas.text(fits_right ? at + 4 : at - 4, top + 7, "lower bound",
-              {9, colour::ink, fits_right ? Align::left : Align::right, true});
+// A dashed line over the rows, on a white one that parts it from what it crosses.
+void bound_line(Canvas& canvas, double at, double top, double bottom, const std::string& name) {
+  const auto end = [&](double y, const char* which) {
+    Box box;
+    box.left = at - 0.5, box.right = at + 0.5, box.top = y - 0.5, box.bottom = y + 0.5;
+    box.name = name + which;
+    box.invisible = true;
+    return canvas.add(std::move(box));
+  };
+  const std::size_t from = end(top, ""), to = end(bottom, " end");
+  for (const bool under : {true, false}) {
+    Curve curve;
+    curve.from = from, curve.to = to;
+    curve.points = {
+        {at, top}, {at, top + (bottom - top) / 3}, {at, bottom - (bottom - top) / 3}, {at, bottom}};
+    curve.colour = under ? colour::paper : colour::bound;
+    curve.width = under ? 2.8 : 1.3;
+    curve.dashed = !under;
+    curve.arrow = false;
+    canvas.add(std::move(curve));
+  }
 }
 
 struct Content {
@@ -99,8 +114,8 @@ double legend(Canvas& canvas, double left, double y, const Content& content) {
     word("critical path");
   }
   if (content.bound) {
-    canvas.line(x + 7, y - 1, x + 7, y + 11, colour::bound, 1.6, true);
-    x += 19;
+    canvas.line(x, y + 5, x + 20, y + 5, colour::bound, 1.3, true);
+    x += 25;
     word("lower bound");
   }
   if (content.heads.size() > 1) {
@@ -169,6 +184,7 @@ Picture draw_compare(std::span<const ComparePanel> panels, const std::string& ti
         panel_header + panel.timeline->sms * (row_height + row_gap) - row_gap + (single ? 0 : panel_gap);
 
   Canvas canvas(style.width, height, title);
+  canvas.curves_on_top = true;
   canvas.text(margin, 34, fit_text(title, 18, style.width - 2 * margin, true),
               {18, colour::ink, Align::left, true});
   Content content;
@@ -189,10 +205,9 @@ Picture draw_compare(std::span<const ComparePanel> panels, const std::string& ti
       canvas.text(margin, 54, line, {12, colour::quiet, Align::left, false});
     } else {
       const std::string caption = panel.caption.empty() ? timeline.title : panel.caption;
-      const std::string shown = fit_text(caption, 13, style.width * 0.5, true);
-      canvas.text(left, top + 16, shown, {13, colour::ink, Align::left, true});
-      canvas.text(left + text_width(shown, 13, true) + 14, top + 16, numbers,
-                  {11, colour::quiet, Align::left, false});
+      canvas.text(left, top + 16, fit_text(caption, 13, (right - left) * 0.5, true),
+                  {13, colour::ink, Align::left, true});
+      canvas.text(right, top + 16, numbers, {11, colour::quiet, Align::right, false});
       top += panel_header;
     }
     RowFrame frame;
@@ -205,8 +220,11 @@ Picture draw_compare(std::span<const ComparePanel> panels, const std::string& ti
           fmt::format("{}. {}: ", ++number, panel.caption.empty() ? timeline.title : panel.caption);
     const double bottom = draw_rows(canvas, timeline, frame);
     if (timeline.lower_bound > 0)
-      bound_line(canvas, left + static_cast<double>(timeline.lower_bound) * per_tick, top - 8, bottom + 3,
-                 false, right);
+      bound_line(canvas, left + static_cast<double>(timeline.lower_bound) * per_tick, top - (single ? 8 : 4),
+                 bottom + 4,
+                 frame.name_prefix + fmt::format("lower bound {} {}",
+                                                 time_text(timeline.lower_bound, timeline.ticks_per_unit),
+                                                 unit_text(timeline)));
     top = bottom + (single ? 0 : panel_gap);
   }
   legend(canvas, left, height - 28, content);

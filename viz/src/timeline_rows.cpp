@@ -51,12 +51,13 @@ class Rows {
 
   void sm_label(std::uint32_t sm, double top) {
     const double pitch = frame_.row_height + frame_.row_gap;
+    const double strip = frame_.row_height >= 24 ? 10 : 0;
     const auto every = static_cast<std::uint32_t>(std::ceil(9.5 / pitch));
     const std::uint32_t stride = every <= 1 ? 1 : every <= 2 ? 2 : every <= 5 ? 5 : 10;
     if (sm % stride != 0) return;
     const double size = std::clamp(pitch * 0.6, 7.0, 11.0);
-    canvas_.text(frame_.left - 7, top + frame_.row_height / 2 + size * 0.36, fmt::format("SM {}", sm),
-                 {size, colour::quiet, Align::right, false});
+    canvas_.text(frame_.left - 7, top + (frame_.row_height + strip) / 2 + size * 0.36,
+                 fmt::format("SM {}", sm), {size, colour::quiet, Align::right, false});
   }
 
   void mark_critical() {
