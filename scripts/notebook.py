@@ -64,6 +64,7 @@ def outputs_of(printed: str) -> list[dict]:
     outputs = []
     for part, text in enumerate(PICTURE.split(printed)):
         if part % 2:
+            text = text[max(0, text.find("<svg")):]  # pages hold the element, without the prolog of a file
             outputs.append({"output_type": "display_data", "metadata": {},
                             "data": {"image/svg+xml": text.splitlines(True), "text/plain": ["a picture (SVG)"]}})
         elif text:
