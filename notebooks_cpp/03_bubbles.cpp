@@ -2,8 +2,8 @@
 // %% [markdown]
 // # 3. Bubbles
 //
-// A *task* is one tile of the attention matrix: a compute phase of length $c$, then a reduce phase of length
-// $r$ that adds the tile's part of dQ. A *chain* is one kv tile: its tasks run back to back on one SM. A
+// A *task* is one tile of the attention matrix: a compute phase of length *c*, then a reduce phase of length
+// *r* that adds the tile's part of dQ. A *chain* is one kv tile: its tasks run back to back on one SM. A
 // deterministic pass fixes the order in which the kv tiles of a row add, and a tile that comes too early
 // waits. That waiting, and SMs that have nothing left to do, are the *bubbles*.
 //
@@ -33,8 +33,8 @@ int main() {  // hidden
   // %% [markdown]
   // ## One function, five schedules
   //
-  // `run` builds a schedule by name for $n \times n$ tiles and $m$ heads on $n$ SMs and simulates it. Costs
-  // are $c = 1$ and $r = 1/4$, so a task lasts $x = c + r = 5/4$.
+  // `run` builds a schedule by name for *n* x *n* tiles and *m* heads on *n* SMs and simulates it. Costs
+  // are *c* = 1 and *r* = 1/4, so a task lasts *x* = *c* + *r* = 5/4.
   // %%
   const Costs costs;  // c = 1, r = 1/4, link latency 0, serial model
   const auto run = [&](const char* name, std::int64_t n, std::int64_t m, const Mask& mask) {
@@ -51,9 +51,9 @@ int main() {  // hidden
   // %% [markdown]
   // ## A full mask: everyone wants the same row first
   //
-  // In `ascending` every SM starts with row 0, and they can add to it only one after another: SM $k$ starts
-  // its adds $k \cdot r$ late, and the last one ends at $m n x + (n - 1) r$. `shift` lets chain $k$ begin at
-  // row $k$: no two SMs ever want the same row, and nobody waits.
+  // In `ascending` every SM starts with row 0, and they can add to it only one after another: SM *k* starts
+  // its adds *k* · *r* late, and the last one ends at *m* · *n* · *x* + (*n* - 1) · *r*. `shift` lets chain
+  // *k* begin at row *k*: no two SMs ever want the same row, and nobody waits.
   // %%
   const std::vector<Run> full{run("ascending", 8, 2, FullMask{}), run("shift", 8, 2, FullMask{})};
   std::vector<viz::ComparePanel> panels;
@@ -79,7 +79,7 @@ int main() {  // hidden
   // %% [markdown]
   // ## A causal mask: chains of unequal length
   //
-  // Chain 0 has $n$ tasks, chain $n - 1$ has one. Time is now lost at the end as well: some SMs run out of
+  // Chain 0 has *n* tasks, chain *n* - 1 has one. Time is now lost at the end as well: some SMs run out of
   // work. `descending` visits rows from the last to the first, `spt` starts the shortest chains first, and
   // `symmetric-shift` pairs a long chain with a short one, so that every SM has the same work.
   // %%
@@ -118,5 +118,5 @@ int main() {  // hidden
   // 1. In the full mask, how long is `ascending` when reducing costs as much as computing? Work it out, then
   // set
   //    `reduce` to 1 and check.
-  // 2. One causal head on $n$ SMs: which schedules reach $n x$, and why can none be shorter?
+  // 2. One causal head on *n* SMs: which schedules reach *n* · *x*, and why can none be shorter?
 }  // hidden

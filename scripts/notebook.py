@@ -30,10 +30,9 @@ class Cell:
     lines: list[str]
 
     def source(self) -> str:
+        lines = [line for line in self.lines if not HIDDEN.search(line)]
         if self.markdown:
-            lines = [re.sub(r"^[ \t]*// ?", "", line) for line in self.lines]
-        else:
-            lines = [line for line in self.lines if not HIDDEN.search(line)]
+            lines = [re.sub(r"^[ \t]*// ?", "", line) for line in lines]
         return textwrap.dedent("\n".join(lines)).strip("\n")
 
 
