@@ -23,10 +23,8 @@ namespace dashlab::detail {
 
 /// One row of a left block and one right block in one step.
 struct StepOperands {
-  const float* a;              ///< element k at a[k * left_rows]
-  const std::uint32_t* a_bytes;  ///< likewise
-  const float* b;              ///< [16 k][64 columns]
-  const std::uint8_t* b_bytes;
+  const float* a;  ///< element k at a[k * left_rows]
+  const float* b;  ///< [16 k][64 columns]
   int top;  ///< r + r': what all exponents are relative to
 };
 
@@ -57,8 +55,15 @@ HWY_NOINLINE void scalar_step(const std::uint16_t* a, const std::uint16_t* b, In
 #if HWY_TARGET == HWY_SCALAR
 // No vector unit: every step by the scalar model.
 constexpr int group_cols = right_cols;
-HWY_INLINE bool plain_step(const StepOperands& /*step*/, int /*column*/, float* /*c*/) { return false; }
-HWY_INLINE bool careful_step(const StepOperands& /*step*/, int /*column*/, float* /*c*/) { return false; }
+HWY_INLINE void largest_exponents(const std::uint32_t* /*a*/, const std::uint8_t* /*b*/,
+                                  std::uint8_t (* /*to*/)[right_cols]) {}
+HWY_INLINE bool plain_step(const StepOperands& /*step*/, const std::uint8_t* /*bytes*/, int /*column*/, float* /*c*/) {
+  return false;
+}
+HWY_INLINE bool careful_step(const StepOperands& /*step*/, const std::uint8_t* /*bytes*/, int /*column*/,
+                             float* /*c*/) {
+  return false;
+}
 constexpr int lowest_plain_top = 0;
 constexpr int highest_plain_top = 0;
 #else
@@ -90,16 +95,29 @@ HWY_INLINE IntV truncated(FloatV v) {
 HWY_INLINE IntV at_exponent(int field) { return hn::Set(Ints(), field << 23); }
 HWY_INLINE FloatV power_of_two(int exponent) { return hn::BitCast(Floats(), at_exponent(127 + exponent)); }
 
-/// For each column the largest exponent among the sixteen products, as bytes; 0 where all are zero.
-HWY_INLINE void largest_exponents(const StepOperands& step, int column, std::uint8_t* to) {
+/// For four rows and each of the 64 columns the largest exponent among the sixteen products, as bytes; 0 where all are
+/// zero. Four rows at once, because loads are the bottleneck.
+HWY_INLINE void largest_exponents(const std::uint32_t* a_bytes, const std::uint8_t* b_bytes,
+                                  std::uint8_t (*to)[right_cols]) {
   const Bytes d8;
-  auto largest = hn::Zero(d8);
-  HWY_UNROLL(16)
-  for (int k = 0; k < depth_of_step; ++k) {
-    const auto a = hn::BitCast(d8, hn::Set(hn::Repartition<std::uint32_t, Bytes>(), step.a_bytes[k * left_rows]));
-    largest = hn::Max(largest, hn::SaturatedSub(hn::Load(d8, step.b_bytes + k * right_cols + column), a));
+  const auto a = [&](int k, int r) HWY_ATTR {
+    return hn::BitCast(d8, hn::Set(hn::Repartition<std::uint32_t, Bytes>(), a_bytes[k * left_rows + r]));
+  };
+  for (int column = 0; column < right_cols; column += group_cols) {
+    auto row0 = hn::Zero(d8), row1 = hn::Zero(d8), row2 = hn::Zero(d8), row3 = hn::Zero(d8);
+    HWY_UNROLL(16)
+    for (int k = 0; k < depth_of_step; ++k) {
+      const auto b = hn::Load(d8, b_bytes + k * right_cols + column);
+      row0 = hn::Max(row0, hn::SaturatedSub(b, a(k, 0)));
+      row1 = hn::Max(row1, hn::SaturatedSub(b, a(k, 1)));
+      row2 = hn::Max(row2, hn::SaturatedSub(b, a(k, 2)));
+      row3 = hn::Max(row3, hn::SaturatedSub(b, a(k, 3)));
+    }
+    hn::Store(row0, d8, to[0] + column);
+    hn::Store(row1, d8, to[1] + column);
+    hn::Store(row2, d8, to[2] + column);
+    hn::Store(row3, d8, to[3] + column);
   }
-  hn::Store(largest, d8, to);
 }
 
 /// Adds the sixteen products, scaled by 2^scale (a number in the exponent field) and cut, to sums.
@@ -107,7 +125,7 @@ HWY_INLINE void add_products(const StepOperands& step, int column, const IntV (&
                              IntV (&sums)[vectors]) {
   const Floats d;
   const Ints di;
-  HWY_UNROLL(16)
+  HWY_UNROLL(4)
   for (int k = 0; k < depth_of_step; ++k) {
     const FloatV a = hn::Set(d, step.a[k * left_rows]);
     const float* b = step.b + k * right_cols + column;
@@ -123,13 +141,11 @@ HWY_INLINE void add_products(const StepOperands& step, int column, const IntV (&
 constexpr int lowest_plain_top = -57;
 constexpr int highest_plain_top = 59;
 
-/// One step for a group of columns of c. False, with c untouched, where a lane lies outside the plain bounds.
-HWY_INLINE bool plain_step(const StepOperands& step, int column, float* c) {
+/// One step for a group of columns of c, `bytes` being their largest exponents. False, with c untouched, where a lane lies outside the plain bounds.
+HWY_INLINE bool plain_step(const StepOperands& step, const std::uint8_t* bytes, int column, float* c) {
   const Floats d;
   const Ints di;
   const Words du;
-  HWY_ALIGN std::uint8_t bytes[group_cols];
-  largest_exponents(step, column, bytes);
 
   const FloatV to_relative = power_of_two(addend_shift - step.top);
   const IntV exponent_field = at_exponent(255);
@@ -141,7 +157,7 @@ HWY_INLINE bool plain_step(const StepOperands& step, int column, float* c) {
   auto widest = limit;
   HWY_UNROLL(4)
   for (int v = 0; v < vectors; ++v) {
-    const auto of_products = hn::ShiftLeft<23>(hn::PromoteTo(di, hn::Load(QuarterBytes(), bytes + v * lanes)));
+    const auto of_products = hn::ShiftLeft<23>(hn::PromoteTo(di, hn::Load(QuarterBytes(), bytes + column + v * lanes)));
     const auto addend = hn::BitCast(di, hn::Mul(hn::Load(d, c + column + v * lanes), to_relative));
     exponent[v] = hn::Max(of_products, hn::And(addend, exponent_field));
     scale[v] = hn::Sub(to_scale, exponent[v]);
@@ -176,11 +192,9 @@ struct SplitPower {
 
 /// The same for everything finite that the relative form holds: subnormal c and results, c far above or columns far
 /// below the rest, columns without a product, sums near 2^31. False, with c untouched, where that isn't enough.
-HWY_NOINLINE bool careful_step(const StepOperands& step, int column, float* c) {
+HWY_NOINLINE bool careful_step(const StepOperands& step, const std::uint8_t* bytes, int column, float* c) {
   const Floats d;
   const Ints di;
-  HWY_ALIGN std::uint8_t bytes[group_cols];
-  largest_exponents(step, column, bytes);
 
   constexpr int highest_exponent = 120;  // results of 2^126 and above are left to the scalar model
   IntV exponent[vectors];
@@ -189,7 +203,7 @@ HWY_NOINLINE bool careful_step(const StepOperands& step, int column, float* c) {
   auto good = hn::FirstN(di, lanes);
   HWY_UNROLL(4)
   for (int v = 0; v < vectors; ++v) {
-    const IntV byte = hn::PromoteTo(di, hn::Load(QuarterBytes(), bytes + v * lanes));
+    const IntV byte = hn::PromoteTo(di, hn::Load(QuarterBytes(), bytes + column + v * lanes));
     const auto has_product = hn::Gt(byte, hn::Zero(di));
     const IntV of_products =
         hn::IfThenElse(has_product, hn::Add(byte, hn::Set(di, step.top - exponent_offset)), hn::Set(di, -1000));
@@ -230,39 +244,51 @@ HWY_NOINLINE bool careful_step(const StepOperands& step, int column, float* c) {
 
 #endif  // HWY_TARGET == HWY_SCALAR
 
+/// Where the rows of a left operand lie in one step.
+struct LeftPlace {
+  HWY_INLINE LeftPlace(const LeftData& a, int row, int step)
+      : of_row(((std::ptrdiff_t{row} / left_rows) * a.steps + step) * left_rows + row % left_rows),
+        of_values(((std::ptrdiff_t{row} / left_rows) * a.steps + step) * left_block + row % left_rows) {}
+  std::ptrdiff_t of_row;     ///< in top and state
+  std::ptrdiff_t of_values;  ///< in values, bytes and bits
+};
+
 /// All rows of a tile, in one step.
 HWY_INLINE void tile_step(const LeftData& a, const RightData& b, int first_row, int rows, int column_block, int step,
                           int columns, float (*tile)[right_cols]) {
   const std::ptrdiff_t right = std::ptrdiff_t{column_block} * b.steps + step;
-  const StepState right_state = b.state[static_cast<std::size_t>(right)];
-  const int right_top = b.top[static_cast<std::size_t>(right)];
+  const StepState right_state = b.state.data()[right];
+  const int right_top = b.top.data()[right];
+  const std::uint16_t* right_bits = b.bits.data() + right * right_block;
   StepOperands operands{};
   operands.b = b.values.data() + right * right_block;
-  operands.b_bytes = b.bytes.data() + right * right_block;
-  const std::uint16_t* right_bits = b.bits.data() + right * right_block;
+
+  // All exponents first: their long chains of maxima then overlap.
+  alignas(64) std::uint8_t bytes[tile_rows][right_cols];
+  if (right_state == StepState::plain) {
+    const std::uint8_t* right_bytes = b.bytes.data() + right * right_block;
+    for (int r = 0; r < rows; r += 4) {
+      largest_exponents(a.bytes.data() + LeftPlace(a, first_row + r, step).of_values, right_bytes, bytes + r);
+    }
+  }
   for (int r = 0; r < rows; ++r) {
-    const int row = first_row + r;
-    const std::ptrdiff_t block = std::ptrdiff_t{row / left_rows} * a.steps + step;
-    const std::ptrdiff_t in_block = row % left_rows;
-    const auto left = static_cast<std::size_t>(block * left_rows + in_block);
-    const std::ptrdiff_t left_offset = block * left_block + in_block;
-    const StepState left_state = a.state[left];
+    const LeftPlace place(a, first_row + r, step);
+    const StepState left_state = a.state.data()[place.of_row];
     float* c = tile[r];
     if (left_state == StepState::special || right_state == StepState::special) {
-      scalar_step(a.bits.data() + left_offset, right_bits, a.type, 0, columns, c);
+      scalar_step(a.bits.data() + place.of_values, right_bits, a.type, 0, columns, c);
       continue;
     }
     // Without a product c stays as it is (a tile never holds -0 or an odd NaN).
     if (left_state == StepState::zero || right_state == StepState::zero) continue;
-    operands.a = a.values.data() + left_offset;
-    operands.a_bytes = a.bytes.data() + left_offset;
-    operands.top = a.top[left] + right_top;
+    operands.a = a.values.data() + place.of_values;
+    operands.top = a.top.data()[place.of_row] + right_top;
     const bool plain =
         left_state == StepState::plain && operands.top >= lowest_plain_top && operands.top <= highest_plain_top;
     for (int column = 0; column < columns; column += group_cols) {
-      if (plain && plain_step(operands, column, c)) continue;
-      if (careful_step(operands, column, c)) continue;
-      scalar_step(a.bits.data() + left_offset, right_bits, a.type, column, std::min(column + group_cols, columns), c);
+      if (plain && plain_step(operands, bytes[r], column, c)) continue;
+      if (careful_step(operands, bytes[r], column, c)) continue;
+      scalar_step(a.bits.data() + place.of_values, right_bits, a.type, column, std::min(column + group_cols, columns), c);
     }
   }
 }
