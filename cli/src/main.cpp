@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "dashlab/core/error.hpp"
+#include "dashlab/emulator/parallel.hpp"
 
 namespace {
 
@@ -14,7 +15,9 @@ void add_commands(CLI::App& app, Context& context) {
   dashlab::cli::add_plan(app, context);
   dashlab::cli::add_compare(app, context);
   dashlab::cli::add_verify(app, context);
+  dashlab::cli::add_audit(app, context);
   dashlab::cli::add_render(app, context);
+  dashlab::cli::add_selftest(app, context);
 }
 
 int fail(int code, std::string_view message) {
@@ -45,6 +48,8 @@ int main(int argc, char** argv) {
     return fail(exit_bad_input, error.what());
   } catch (const dashlab::EnvironmentError& error) {
     return fail(exit_environment, error.what());
+  } catch (const dashlab::Interrupted&) {
+    return fail(130, "interrupted; nothing was written");  // what shells expect after SIGINT
   } catch (const std::bad_alloc&) {
     return fail(exit_environment, "out of memory; use a smaller problem or larger tiles");
   }
