@@ -22,11 +22,14 @@ title 'Five schedules of the same work: causal mask, 8 x 8 tiles, 2 heads, 8 SMs
 show compare --mask causal --tiles 8 --heads 2
 
 title 'Pictures'
-for schedule in ascending symmetric-shift; do
-  for view in timeline dag; do
-    "$dashlab" render --mask causal --tiles 8 --heads 2 --schedule "$schedule" --view "$view" \
-      -o "$folder/$schedule-$view.svg"
-  done
-done
-printf 'timelines: %s\n           %s\n' "$folder/ascending-timeline.svg" "$folder/symmetric-shift-timeline.svg"
-printf 'DAGs:      %s\n           %s\n' "$folder/ascending-dag.svg" "$folder/symmetric-shift-dag.svg"
+common='--mask causal --tiles 8 --heads 2'
+draw() {
+  # shellcheck disable=SC2086  # $common is a list of words
+  "$dashlab" render $common "$@" >/dev/null
+}
+draw --view compare --schedule ascending,descending,spt,symmetric-shift -o "$folder/compare.svg"
+draw --view timeline --schedule descending -o "$folder/timeline.svg"
+draw --view dag --schedule symmetric-shift -o "$folder/dag.svg"
+printf 'schedules on one time axis:  %s\n' "$folder/compare.svg"
+printf 'timeline of one schedule:    %s\n' "$folder/timeline.svg"
+printf 'DAG of one schedule:         %s\n' "$folder/dag.svg"

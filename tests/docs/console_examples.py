@@ -3,8 +3,8 @@
 
     console_examples.py FILE.md BIN ROOT
 
-The commands of one file run in one temporary folder, in order, with BIN first on the PATH; `tests` in that folder is
-the project's own tests/, so examples can name recorded data. Each must end with 0, or with the number in a trailing
+The commands of one file run in one temporary folder, in order, with BIN first on the PATH; `tests` and `docs` in that
+folder are the project's own, so examples can name recorded data. Each must end with 0, or with the number in a trailing
 comment `# ends with N`. Lines below a command are the output it must print, on stdout and stderr together; a line
 `...` stands for any lines. A command without output lines may print anything. ```python blocks must be valid Python.
 """
@@ -67,12 +67,13 @@ def matches(expected: list[str], printed: list[str]) -> bool:
 
 
 def main() -> int:
-    document, programs, root = map(pathlib.Path, sys.argv[1:4])
+    document, programs, root = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
     environment = dict(os.environ, PATH=f"{programs}{os.pathsep}{os.environ['PATH']}", LC_ALL="C.UTF-8")
     environment.pop("COLUMNS", None)
     ran = failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        (pathlib.Path(folder) / "tests").symlink_to(root / "tests")
+        for name in ("tests", "docs"):
+            (pathlib.Path(folder) / name).symlink_to(root / name)
         for language, first, lines in blocks(document.read_text(encoding="utf-8")):
             if language == "python":
                 compile("\n" * (first - 1) + "\n".join(lines), str(document), "exec")
