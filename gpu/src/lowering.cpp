@@ -37,17 +37,17 @@ void set_ranks(const Problem& problem, const Schedule& schedule, LoweredSchedule
   }
 }
 
-void set_key_ranges(const Problem& problem, LoweredSchedule& out) {
-  out.key_ranges.assign(static_cast<std::size_t>(problem.q_tiles() * problem.tile_q), DeviceKeyRange{});
+}  // namespace
+
+std::vector<DeviceKeyRange> padded_key_ranges(const Problem& problem) {
+  std::vector<DeviceKeyRange> ranges(static_cast<std::size_t>(problem.q_tiles() * problem.tile_q));
   const bool by_tiles = std::holds_alternative<BlocksMask>(problem.mask);
   for (std::int64_t q = 0; q < problem.seqlen_q; ++q) {
     const KeyRange keys = by_tiles ? KeyRange{0, problem.seqlen_k} : visible_keys(problem, q);
-    out.key_ranges[static_cast<std::size_t>(q)] = {static_cast<std::int32_t>(keys.begin),
-                                                   static_cast<std::int32_t>(keys.end)};
+    ranges[static_cast<std::size_t>(q)] = {static_cast<std::int32_t>(keys.begin), static_cast<std::int32_t>(keys.end)};
   }
+  return ranges;
 }
-
-}  // namespace
 
 LoweredSchedule lower(const Problem& problem, const TileMap& tiles, const Schedule& schedule) {
   LoweredSchedule out;
@@ -120,7 +120,7 @@ LoweredSchedule lower(const Problem& problem, const TileMap& tiles, const Schedu
   out.row_addends.assign(static_cast<std::size_t>(problem.total_heads()) * q_tiles, 0);
   for (const DeviceStep& step : out.steps) ++out.row_addends[step.row];
   if (schedule.dq_mode == DqMode::ordered) set_ranks(problem, schedule, out);
-  set_key_ranges(problem, out);
+  out.key_ranges = padded_key_ranges(problem);
   return out;
 }
 

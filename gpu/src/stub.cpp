@@ -2,6 +2,7 @@
 #include "dashlab/core/error.hpp"
 #include "dashlab/gpu/backward.hpp"
 #include "dashlab/gpu/device.hpp"
+#include "dashlab/gpu/forward.hpp"
 
 namespace dashlab::gpu {
 
@@ -23,6 +24,16 @@ void Backward::poison(void*) { throw EnvironmentError(missing); }
 void Backward::finish(void*) { throw EnvironmentError(missing); }
 Timeline Backward::timeline() const { throw EnvironmentError(missing); }
 void run(const Problem&, const Schedule&, const BackwardTensors&, const BackwardOptions&, void*) { throw EnvironmentError(missing); }
+
+struct Forward::State {};
+
+Forward::Forward(const Problem&, Profile, float) { throw EnvironmentError(missing); }
+Forward::Forward(Forward&&) noexcept = default;
+Forward& Forward::operator=(Forward&&) noexcept = default;
+Forward::~Forward() = default;
+std::size_t Forward::workspace_bytes() const noexcept { return 0; }
+void Forward::prepare(void*, void*) { throw EnvironmentError(missing); }
+void Forward::run(const ForwardTensors&, void*) { throw EnvironmentError(missing); }
 
 bool built_with_cuda() noexcept { return false; }
 std::string cuda_compiler() { return ""; }
