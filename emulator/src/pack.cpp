@@ -1,5 +1,6 @@
-// Packing of both operands: gathers 16-bit patterns into blocks, then makes relative floats and exponent bytes of them
-// (packed_layout.hpp says why). Compiled once for each vector unit; the widest one that the CPU has is chosen at run time.
+// Packing of both operands: gathers 16-bit patterns into blocks, then makes relative floats and exponent
+// bytes of them (packed_layout.hpp says why). Compiled once for each vector unit; the widest one that the CPU
+// has is chosen at run time.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/pack.cpp"
 #include "src/simd_targets.hpp"
@@ -39,10 +40,14 @@ HWY_INLINE void transpose_8x8(const std::uint16_t* from, std::ptrdiff_t from_str
   const hn::FixedTag<std::uint32_t, 4> d32;
   const hn::FixedTag<std::uint64_t, 2> d64;
   const auto load = [&](int r) HWY_ATTR { return hn::LoadU(d16, from + r * from_stride); };
-  const auto low16 = [&](auto a, auto b) HWY_ATTR { return hn::BitCast(d32, hn::InterleaveLower(d16, a, b)); };
-  const auto high16 = [&](auto a, auto b) HWY_ATTR { return hn::BitCast(d32, hn::InterleaveUpper(d16, a, b)); };
-  const auto low32 = [&](auto a, auto b) HWY_ATTR { return hn::BitCast(d64, hn::InterleaveLower(d32, a, b)); };
-  const auto high32 = [&](auto a, auto b) HWY_ATTR { return hn::BitCast(d64, hn::InterleaveUpper(d32, a, b)); };
+  const auto low16 = [&](auto a, auto b)
+                         HWY_ATTR { return hn::BitCast(d32, hn::InterleaveLower(d16, a, b)); };
+  const auto high16 = [&](auto a, auto b)
+                          HWY_ATTR { return hn::BitCast(d32, hn::InterleaveUpper(d16, a, b)); };
+  const auto low32 = [&](auto a, auto b)
+                         HWY_ATTR { return hn::BitCast(d64, hn::InterleaveLower(d32, a, b)); };
+  const auto high32 = [&](auto a, auto b)
+                          HWY_ATTR { return hn::BitCast(d64, hn::InterleaveUpper(d32, a, b)); };
   const auto r0 = load(0), r1 = load(1), r2 = load(2), r3 = load(3);
   const auto r4 = load(4), r5 = load(5), r6 = load(6), r7 = load(7);
   // Pairs of rows, then quadruples; names tell the rows and the columns held.
@@ -54,7 +59,8 @@ HWY_INLINE void transpose_8x8(const std::uint16_t* from, std::ptrdiff_t from_str
   const auto r47c45 = low32(r45c47, r67c47), r47c67 = high32(r45c47, r67c47);
   const auto store = [&](int c, auto upper_rows, auto lower_rows) HWY_ATTR {
     hn::StoreU(hn::BitCast(d16, hn::InterleaveLower(d64, upper_rows, lower_rows)), d16, to + c * to_stride);
-    hn::StoreU(hn::BitCast(d16, hn::InterleaveUpper(d64, upper_rows, lower_rows)), d16, to + (c + 1) * to_stride);
+    hn::StoreU(hn::BitCast(d16, hn::InterleaveUpper(d64, upper_rows, lower_rows)), d16,
+               to + (c + 1) * to_stride);
   };
   store(0, r03c01, r47c01);
   store(2, r03c23, r47c23);
@@ -63,7 +69,8 @@ HWY_INLINE void transpose_8x8(const std::uint16_t* from, std::ptrdiff_t from_str
 }
 #endif
 
-/// The 16 x width block of `view` whose first element is (k0, x0), zeros beyond the view's end. Rows of `to` are k.
+/// The 16 x width block of `view` whose first element is (k0, x0), zeros beyond the view's end. Rows of `to`
+/// are k.
 template <int width>
 HWY_INLINE void gather(const MatrixView& view, int k0, int x0, std::uint16_t* to) {
   const int depth = std::min(depth_of_step, view.rows - k0);
@@ -120,17 +127,20 @@ struct Decoder {
   }
 };
 
-HWY_INLINE auto load_bits(const std::uint16_t* from) { return hn::PromoteTo(Words(), hn::Load(Halves(), from)); }
+HWY_INLINE auto load_bits(const std::uint16_t* from) {
+  return hn::PromoteTo(Words(), hn::Load(Halves(), from));
+}
 
 constexpr std::int32_t no_exponent = -1000;
 
 template <InputType type>
 void prepare_left(const std::uint16_t* bits, float* values, std::uint32_t* bytes, std::int32_t* top,
-                             StepState* state) {
+                  StepState* state) {
   using Decode = Decoder<type>;
   const Ints di;
   const Words du;
-  // Sixteen products of significands below 2 stay, with c, below 2^31 units if the row's significands sum to 31.
+  // Sixteen products of significands below 2 stay, with c, below 2^31 units if the row's significands sum
+  // to 31.
   const auto widest_sum = hn::Set(di, 31 << Decode::layout.fraction_bits);
   const auto state_of = [&](StepState s) HWY_ATTR { return hn::Set(di, static_cast<std::int32_t>(s)); };
   for (std::size_t m = 0; m < left_rows; m += lanes) {
@@ -138,21 +148,23 @@ void prepare_left(const std::uint16_t* bits, float* values, std::uint32_t* bytes
     auto sum = hn::Zero(di);
     for (std::size_t k = 0; k < depth_of_step; ++k) {
       const auto b = load_bits(bits + k * left_rows + m);
-      largest = hn::Max(largest, hn::IfThenElse(Decode::is_zero(b), hn::Set(di, no_exponent), Decode::exponent(b)));
+      largest =
+          hn::Max(largest, hn::IfThenElse(Decode::is_zero(b), hn::Set(di, no_exponent), Decode::exponent(b)));
       sum = hn::Add(sum, Decode::significand(b));
     }
-    const auto special = hn::Gt(
-        largest, hn::Set(di, std::min(Decode::special_field - 1 - Decode::layout.bias, left_top - 1)));
+    const auto special =
+        hn::Gt(largest, hn::Set(di, std::min(Decode::special_field - 1 - Decode::layout.bias, left_top - 1)));
     const auto zero = hn::Eq(largest, hn::Set(di, no_exponent));
-    auto kind = hn::IfThenElse(hn::Gt(sum, widest_sum), state_of(StepState::wide), state_of(StepState::plain));
+    auto kind =
+        hn::IfThenElse(hn::Gt(sum, widest_sum), state_of(StepState::wide), state_of(StepState::plain));
     kind = hn::IfThenElse(zero, state_of(StepState::zero), kind);
     kind = hn::IfThenElse(special, state_of(StepState::special), kind);
     hn::Store(kind, di, reinterpret_cast<std::int32_t*>(state) + m);
     largest = hn::IfThenZeroElse(hn::Or(zero, special), largest);
     hn::Store(largest, di, top + m);
 
-    const auto scale = hn::BitCast(
-        Floats(), hn::ShiftLeft<23>(hn::Sub(hn::Set(di, left_top + Decode::rebias), largest)));
+    const auto scale =
+        hn::BitCast(Floats(), hn::ShiftLeft<23>(hn::Sub(hn::Set(di, left_top + Decode::rebias), largest)));
     for (std::size_t k = 0; k < depth_of_step; ++k) {
       const auto b = load_bits(bits + k * left_rows + m);
       const auto below = hn::Min(hn::Sub(largest, Decode::exponent(b)), hn::Set(di, -lowest_stored));
@@ -166,26 +178,29 @@ void prepare_left(const std::uint16_t* bits, float* values, std::uint32_t* bytes
 
 template <InputType type>
 void prepare_right(const std::uint16_t* bits, int columns, float* values, std::uint8_t* bytes,
-                              std::int32_t* top, StepState* state) {
+                   std::int32_t* top, StepState* state) {
   using Decode = Decoder<type>;
   const Ints di;
   auto largest = hn::Set(di, no_exponent);
   for (std::size_t i = 0; i < right_block; i += lanes) {
     const auto b = load_bits(bits + i);
-    largest = hn::Max(largest, hn::IfThenElse(Decode::is_zero(b), hn::Set(di, no_exponent), Decode::exponent(b)));
+    largest =
+        hn::Max(largest, hn::IfThenElse(Decode::is_zero(b), hn::Set(di, no_exponent), Decode::exponent(b)));
   }
   const std::int32_t block_top = hn::GetLane(hn::MaxOfLanes(di, largest));
   *top = block_top;
   *state = StepState::plain;
   if (block_top == no_exponent) *state = StepState::zero;
-  if (block_top > std::min(Decode::special_field - 1 - Decode::layout.bias, right_top - 1)) *state = StepState::special;
+  if (block_top > std::min(Decode::special_field - 1 - Decode::layout.bias, right_top - 1))
+    *state = StepState::special;
   if (*state != StepState::plain) return;
 
   const auto scale = hn::BitCast(Floats(), hn::Set(di, (right_top + Decode::rebias - block_top) << 23));
   const hn::Rebind<std::uint8_t, Ints> d8;
   for (std::size_t i = 0; i < right_block; i += lanes) {
     const auto b = load_bits(bits + i);
-    const auto relative = hn::Max(hn::Sub(Decode::exponent(b), hn::Set(di, block_top)), hn::Set(di, lowest_stored));
+    const auto relative =
+        hn::Max(hn::Sub(Decode::exponent(b), hn::Set(di, block_top)), hn::Set(di, lowest_stored));
     const auto byte = hn::IfThenZeroElse(Decode::is_zero(b), hn::Add(relative, hn::Set(di, exponent_offset)));
     hn::Store(hn::DemoteTo(d8, byte), d8, bytes + i);
     hn::Store(hn::Mul(Decode::value(b), scale), Floats(), values + i);
@@ -201,9 +216,11 @@ void pack_left_here(const MatrixView& a, LeftData& to) {
     for (int step = 0; step < to.steps; ++step, ++i) {
       std::uint16_t* bits = to.bits.data() + std::ptrdiff_t{i} * left_block;
       gather<left_rows>(by_depth, step * depth_of_step, block * left_rows, bits);
-      const auto prepare = to.type == InputType::bf16 ? &prepare_left<InputType::bf16> : &prepare_left<InputType::fp16>;
-      prepare(bits, to.values.data() + std::ptrdiff_t{i} * left_block, to.bytes.data() + std::ptrdiff_t{i} * left_block,
-              to.top.data() + std::ptrdiff_t{i} * left_rows, to.state.data() + std::ptrdiff_t{i} * left_rows);
+      const auto prepare =
+          to.type == InputType::bf16 ? &prepare_left<InputType::bf16> : &prepare_left<InputType::fp16>;
+      prepare(bits, to.values.data() + std::ptrdiff_t{i} * left_block,
+              to.bytes.data() + std::ptrdiff_t{i} * left_block, to.top.data() + std::ptrdiff_t{i} * left_rows,
+              to.state.data() + std::ptrdiff_t{i} * left_rows);
     }
   }
 }
@@ -232,7 +249,8 @@ namespace {
 template <typename Byte>
 void make_room(PackedData<Byte>& data, int block_extent) {
   data.steps = blocks_of(data.depth, depth_of_step);
-  const auto blocks = static_cast<std::size_t>(blocks_of(data.extent, block_extent)) * static_cast<std::size_t>(data.steps);
+  const auto blocks =
+      static_cast<std::size_t>(blocks_of(data.extent, block_extent)) * static_cast<std::size_t>(data.steps);
   const std::size_t elements = blocks * static_cast<std::size_t>(depth_of_step * block_extent);
   const std::size_t tops = sizeof(Byte) == 1 ? blocks : blocks * left_rows;
   data.values.resize(elements);

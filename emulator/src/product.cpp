@@ -64,14 +64,15 @@ void product_reference(const MatrixView& a, const MatrixView& b, InputType type,
   }
 }
 
-void product_ieee(const FloatMatrixView& a, const FloatMatrixView& b, float* c, std::ptrdiff_t ldc, Start start) {
+void product_ieee(const FloatMatrixView& a, const FloatMatrixView& b, float* c, std::ptrdiff_t ldc,
+                  Start start) {
   if (a.cols != b.rows) throw std::invalid_argument("product_ieee: depths differ");
   for (int m = 0; m < a.rows; ++m) {
     for (int n = 0; n < b.cols; ++n) {
       float value = start == Start::zero ? 0.0f : c[m * ldc + n];
       for (int k = 0; k < a.cols; ++k) {
-        value = std::fma(a.data[m * a.row_stride + k * a.col_stride], b.data[k * b.row_stride + n * b.col_stride],
-                         value);
+        value = std::fma(a.data[m * a.row_stride + k * a.col_stride],
+                         b.data[k * b.row_stride + n * b.col_stride], value);
       }
       c[m * ldc + n] = canonical(value);
     }

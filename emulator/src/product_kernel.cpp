@@ -1,5 +1,6 @@
-// The product kernel: k16 steps of 64 columns of one row at a time, in f32 and int32 lanes (packed_layout.hpp says why
-// that is exact). Compiled once for each vector unit; the widest one that the CPU has is chosen at run time.
+// The product kernel: k16 steps of 64 columns of one row at a time, in f32 and int32 lanes (packed_layout.hpp
+// says why that is exact). Compiled once for each vector unit; the widest one that the CPU has is chosen at
+// run time.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/product_kernel.cpp"
 #include "src/simd_targets.hpp"
@@ -25,7 +26,7 @@ namespace dashlab::detail {
 struct StepOperands {
   const float* a;  ///< element k at a[k * left_rows]
   const float* b;  ///< [16 k][64 columns]
-  int top;  ///< r + r': what all exponents are relative to
+  int top;         ///< r + r': what all exponents are relative to
 };
 
 /// Rows of C that are worked on together, so that a right block stays in the first cache.
@@ -41,8 +42,8 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// One step by the scalar model for columns [begin, end).
-HWY_NOINLINE void scalar_step(const std::uint16_t* a, const std::uint16_t* b, InputType type, int begin, int end,
-                              float* c) {
+HWY_NOINLINE void scalar_step(const std::uint16_t* a, const std::uint16_t* b, InputType type, int begin,
+                              int end, float* c) {
   std::array<std::uint16_t, depth_of_step> row;
   std::array<std::uint16_t, depth_of_step> column;
   for (std::size_t k = 0; k < row.size(); ++k) row[k] = a[k * left_rows];
@@ -57,7 +58,8 @@ HWY_NOINLINE void scalar_step(const std::uint16_t* a, const std::uint16_t* b, In
 constexpr int group_cols = right_cols;
 HWY_INLINE void largest_exponents(const std::uint32_t* /*a*/, const std::uint8_t* /*b*/,
                                   std::uint8_t (* /*to*/)[right_cols]) {}
-HWY_INLINE bool plain_step(const StepOperands& /*step*/, const std::uint8_t* /*bytes*/, int /*column*/, float* /*c*/) {
+HWY_INLINE bool plain_step(const StepOperands& /*step*/, const std::uint8_t* /*bytes*/, int /*column*/,
+                           float* /*c*/) {
   return false;
 }
 HWY_INLINE bool careful_step(const StepOperands& /*step*/, const std::uint8_t* /*bytes*/, int /*column*/,
@@ -75,7 +77,7 @@ using QuarterBytes = hn::Rebind<std::uint8_t, Ints>;
 using FloatV = hn::Vec<Floats>;
 using IntV = hn::Vec<Ints>;
 constexpr int lanes = static_cast<int>(hn::MaxLanes(Floats()));
-constexpr int vectors = 4;                      ///< of floats in a group, whose exponents fill one vector of bytes
+constexpr int vectors = 4;  ///< of floats in a group, whose exponents fill one vector of bytes
 constexpr int group_cols = vectors * lanes;
 static_assert(right_cols % group_cols == 0);
 
@@ -92,11 +94,15 @@ HWY_INLINE IntV truncated(FloatV v) {
 #endif
 }
 
-HWY_INLINE IntV at_exponent(int field) { return hn::Set(Ints(), field << 23); }
-HWY_INLINE FloatV power_of_two(int exponent) { return hn::BitCast(Floats(), at_exponent(127 + exponent)); }
+HWY_INLINE IntV at_exponent(int field) {
+  return hn::Set(Ints(), field << 23);
+}
+HWY_INLINE FloatV power_of_two(int exponent) {
+  return hn::BitCast(Floats(), at_exponent(127 + exponent));
+}
 
-/// For four rows and each of the 64 columns the largest exponent among the sixteen products, as bytes; 0 where all are
-/// zero. Four rows at once, because loads are the bottleneck.
+/// For four rows and each of the 64 columns the largest exponent among the sixteen products, as bytes; 0
+/// where all are zero. Four rows at once, because loads are the bottleneck.
 HWY_INLINE void largest_exponents(const std::uint32_t* a_bytes, const std::uint8_t* b_bytes,
                                   std::uint8_t (*to)[right_cols]) {
   const Bytes d8;
@@ -141,7 +147,8 @@ HWY_INLINE void add_products(const StepOperands& step, int column, const IntV (&
 constexpr int lowest_plain_top = -57;
 constexpr int highest_plain_top = 59;
 
-/// One step for a group of columns of c, `bytes` being their largest exponents. False, with c untouched, where a lane lies outside the plain bounds.
+/// One step for a group of columns of c, `bytes` being their largest exponents. False, with c untouched,
+/// where a lane lies outside the plain bounds.
 HWY_INLINE bool plain_step(const StepOperands& step, const std::uint8_t* bytes, int column, float* c) {
   const Floats d;
   const Ints di;
@@ -157,7 +164,8 @@ HWY_INLINE bool plain_step(const StepOperands& step, const std::uint8_t* bytes, 
   auto widest = limit;
   HWY_UNROLL(4)
   for (int v = 0; v < vectors; ++v) {
-    const auto of_products = hn::ShiftLeft<23>(hn::PromoteTo(di, hn::Load(QuarterBytes(), bytes + column + v * lanes)));
+    const auto of_products =
+        hn::ShiftLeft<23>(hn::PromoteTo(di, hn::Load(QuarterBytes(), bytes + column + v * lanes)));
     const auto addend = hn::BitCast(di, hn::Mul(hn::Load(d, c + column + v * lanes), to_relative));
     exponent[v] = hn::Max(of_products, hn::And(addend, exponent_field));
     scale[v] = hn::Sub(to_scale, exponent[v]);
@@ -190,8 +198,9 @@ struct SplitPower {
   FloatV first, second;
 };
 
-/// The same for everything finite that the relative form holds: subnormal c and results, c far above or columns far
-/// below the rest, columns without a product, sums near 2^31. False, with c untouched, where that isn't enough.
+/// The same for everything finite that the relative form holds: subnormal c and results, c far above or
+/// columns far below the rest, columns without a product, sums near 2^31. False, with c untouched, where that
+/// isn't enough.
 HWY_NOINLINE bool careful_step(const StepOperands& step, const std::uint8_t* bytes, int column, float* c) {
   const Floats d;
   const Ints di;
@@ -205,8 +214,8 @@ HWY_NOINLINE bool careful_step(const StepOperands& step, const std::uint8_t* byt
   for (int v = 0; v < vectors; ++v) {
     const IntV byte = hn::PromoteTo(di, hn::Load(QuarterBytes(), bytes + column + v * lanes));
     const auto has_product = hn::Gt(byte, hn::Zero(di));
-    const IntV of_products =
-        hn::IfThenElse(has_product, hn::Add(byte, hn::Set(di, step.top - exponent_offset)), hn::Set(di, -1000));
+    const IntV of_products = hn::IfThenElse(
+        has_product, hn::Add(byte, hn::Set(di, step.top - exponent_offset)), hn::Set(di, -1000));
     const FloatV value = hn::Load(d, c + column + v * lanes);
     const IntV magnitude = hn::And(hn::BitCast(di, value), hn::Set(di, 0x7fffffff));
     IntV of_addend = hn::Sub(hn::Max(hn::ShiftRight<23>(magnitude), hn::Set(di, 1)), hn::Set(di, 127));
@@ -254,8 +263,8 @@ struct LeftPlace {
 };
 
 /// All rows of a tile, in one step.
-HWY_INLINE void tile_step(const LeftData& a, const RightData& b, int first_row, int rows, int column_block, int step,
-                          int columns, float (*tile)[right_cols]) {
+HWY_INLINE void tile_step(const LeftData& a, const RightData& b, int first_row, int rows, int column_block,
+                          int step, int columns, float (*tile)[right_cols]) {
   const std::ptrdiff_t right = std::ptrdiff_t{column_block} * b.steps + step;
   const StepState right_state = b.state.data()[right];
   const int right_top = b.top.data()[right];
@@ -283,12 +292,13 @@ HWY_INLINE void tile_step(const LeftData& a, const RightData& b, int first_row, 
     if (left_state == StepState::zero || right_state == StepState::zero) continue;
     operands.a = a.values.data() + place.of_values;
     operands.top = a.top.data()[place.of_row] + right_top;
-    const bool plain =
-        left_state == StepState::plain && operands.top >= lowest_plain_top && operands.top <= highest_plain_top;
+    const bool plain = left_state == StepState::plain && operands.top >= lowest_plain_top &&
+                       operands.top <= highest_plain_top;
     for (int column = 0; column < columns; column += group_cols) {
       if (plain && plain_step(operands, bytes[r], column, c)) continue;
       if (careful_step(operands, bytes[r], column, c)) continue;
-      scalar_step(a.bits.data() + place.of_values, right_bits, a.type, column, std::min(column + group_cols, columns), c);
+      scalar_step(a.bits.data() + place.of_values, right_bits, a.type, column,
+                  std::min(column + group_cols, columns), c);
     }
   }
 }
@@ -324,28 +334,20 @@ void product_here(const LeftData& a, const RightData& b, float* c, std::ptrdiff_
   }
 }
 
-const char* target_name() { return hwy::TargetName(HWY_TARGET); }
-
 }  // namespace
 }  // namespace dashlab::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dashlab {
-namespace detail {
+namespace dashlab::detail {
 namespace {
 HWY_EXPORT(product_here);
-HWY_EXPORT(target_name);
 }  // namespace
 
 void run_product(const LeftData& a, const RightData& b, float* c, std::ptrdiff_t ldc, Start start) {
   if (a.steps == 0 && start == Start::accumulate) return;
   HWY_DYNAMIC_DISPATCH(product_here)(a, b, c, ldc, start);
 }
-const char* run_target_name() { return HWY_DYNAMIC_DISPATCH(target_name)(); }
-}  // namespace detail
 
-const char* simd_target() { return detail::run_target_name(); }
-
-}  // namespace dashlab
+}  // namespace dashlab::detail
 #endif

@@ -10,8 +10,8 @@ namespace dashlab {
 float detail::flush_tiny_fma(float a, float b, float c, float result) noexcept {
   const float zero = float_of(bits_of(result) & 0x80000000u);
   if (std::abs(result) < smallest_normal) return zero;
-  // Exactly 2^-126, perhaps rounded up from below: 2^64 further up the same sum is rounded to 24 bits. A sum this
-  // small has |a * b| and |c| far below 1, so that nothing overflows when the smaller factor is scaled.
+  // Exactly 2^-126, perhaps rounded up from below: 2^64 further up the same sum is rounded to 24 bits. A sum
+  // this small has |a * b| and |c| far below 1, so that nothing overflows when the smaller factor is scaled.
   constexpr float scale = 0x1p64f;
   if (std::abs(a) > std::abs(b)) std::swap(a, b);
   const float rounded = std::fma(a * scale, b, c * scale);
@@ -42,8 +42,8 @@ float log_accurate(float x) noexcept {
   if (bits >= 0x7f800000u) return fma(scaled, float_of(0x7f800000u), float_of(0x7f800000u));
   const std::uint32_t exponent_bits = (bits - 0x3f2aaaabu) & 0xff800000u;
   const float m = float_of(bits - exponent_bits) - 1.0f;
-  const float exponent = std::fma(static_cast<float>(static_cast<std::int32_t>(exponent_bits)), 0x1p-23f,
-                                  small ? -23.0f : 0.0f);
+  const float exponent =
+      std::fma(static_cast<float>(static_cast<std::int32_t>(exponent_bits)), 0x1p-23f, small ? -23.0f : 0.0f);
   constexpr std::uint32_t coefficients[] = {0xbe055027u, 0x3e1039f6u, 0xbdf8cdccu, 0x3e0f2955u, 0xbe2ad8b9u,
                                             0x3e4ced0bu, 0xbe7fff22u, 0x3eaaaa78u, 0xbf000000u};
   float polynomial = float_of(coefficients[0]);

@@ -43,14 +43,18 @@ std::int64_t interpolate(const Interpolator& unit, const std::array<detail::Coef
                          std::uint32_t index) noexcept {
   const detail::Coefficients& c = table[index >> unit.x_bits];
   const std::uint32_t x = index & ((1u << unit.x_bits) - 1u);
-  const std::int64_t value = c.c0 * (std::int64_t{1} << unit.c0_shift) + c.c1 * std::int64_t{x} +
-                             c.c2 * truncated_square(x << unit.square_shift) * (std::int64_t{1} << unit.c2_shift) +
-                             unit.rounding;
+  const std::int64_t value =
+      c.c0 * (std::int64_t{1} << unit.c0_shift) + c.c1 * std::int64_t{x} +
+      c.c2 * truncated_square(x << unit.square_shift) * (std::int64_t{1} << unit.c2_shift) + unit.rounding;
   return value >> unit.result_shift;
 }
 
-bool is_nan_bits(std::uint32_t bits) noexcept { return (bits & ~sign_bit) > infinity_bits; }
-bool is_flushed(std::uint32_t bits) noexcept { return (bits & infinity_bits) == 0; }
+bool is_nan_bits(std::uint32_t bits) noexcept {
+  return (bits & ~sign_bit) > infinity_bits;
+}
+bool is_flushed(std::uint32_t bits) noexcept {
+  return (bits & infinity_bits) == 0;
+}
 
 }  // namespace
 
@@ -80,7 +84,8 @@ float ex2_approx_ftz(float x) noexcept {
   }
   if (integer < -126) return 0.0f;
   const std::int64_t result = interpolate(ex2_interpolator, detail::ex2_coefficients, index);
-  return float_of(static_cast<std::uint32_t>(result - (1 << 23)) + (static_cast<std::uint32_t>(integer + 127) << 23));
+  return float_of(static_cast<std::uint32_t>(result - (1 << 23)) +
+                  (static_cast<std::uint32_t>(integer + 127) << 23));
 }
 
 float lg2_approx_ftz(float x) noexcept {
@@ -102,7 +107,8 @@ float lg2_approx_ftz(float x) noexcept {
   const int top_bit = 63 - std::countl_zero(magnitude);
   const std::uint64_t kept = top_bit >= 23 ? magnitude >> (top_bit - 23) : magnitude << (23 - top_bit);
   const auto field = static_cast<std::uint32_t>(top_bit - 36 + 127);
-  return float_of((negative ? sign_bit : 0u) | (field << 23) | (static_cast<std::uint32_t>(kept) & fraction_mask));
+  return float_of((negative ? sign_bit : 0u) | (field << 23) |
+                  (static_cast<std::uint32_t>(kept) & fraction_mask));
 }
 
 float rcp_approx_ftz(float x) noexcept {

@@ -54,14 +54,14 @@ std::int64_t cut(const Term& term, int fraction_bits, int step_exponent) noexcep
   return term.negative ? -value : value;
 }
 
-/// sum * 2^(step_exponent - kept_bits) as f32, rounded toward zero; subnormals kept; +0 for an exact zero and also for
-/// a sum of either sign that is below the smallest subnormal.
+/// sum * 2^(step_exponent - kept_bits) as f32, rounded toward zero; subnormals kept; +0 for an exact zero and
+/// also for a sum of either sign that is below the smallest subnormal.
 float round_toward_zero(std::int64_t sum, int step_exponent) noexcept {
   if (sum == 0) return 0.0f;
   const std::uint32_t sign = sum < 0 ? 0x80000000u : 0u;
   auto magnitude = static_cast<std::uint64_t>(sum < 0 ? -sum : sum);
   const int top_bit = 63 - std::countl_zero(magnitude);
-  const int unit = step_exponent - kept_bits;                       // exponent of bit 0
+  const int unit = step_exponent - kept_bits;                        // exponent of bit 0
   const int lowest_unit = std::max(top_bit + unit - 23, -126 - 23);  // exponent of the result's last bit
   const int drop = lowest_unit - unit;
   magnitude = drop >= 0 ? magnitude >> drop : magnitude << -drop;
@@ -75,8 +75,8 @@ float round_toward_zero(std::int64_t sum, int step_exponent) noexcept {
 
 }  // namespace
 
-float tensor_core_step(std::span<const std::uint16_t, step_depth> a, std::span<const std::uint16_t, step_depth> b,
-                       float c, InputType type) noexcept {
+float tensor_core_step(std::span<const std::uint16_t, step_depth> a,
+                       std::span<const std::uint16_t, step_depth> b, float c, InputType type) noexcept {
   const FloatLayout layout = layout_of(type);
   const Operand addend = decode(bits_of(c), f32_layout);
   bool nan = addend.kind == Kind::nan;

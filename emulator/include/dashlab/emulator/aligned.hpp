@@ -17,12 +17,14 @@ struct CacheLineAllocator {
   explicit CacheLineAllocator(const CacheLineAllocator<U>& /*other*/) noexcept {}
 
   [[nodiscard]] T* allocate(std::size_t count) {
-    return static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t{cache_line_bytes}));
+    return static_cast<T*>(::operator new (count * sizeof(T), std::align_val_t{cache_line_bytes}));
   }
   void deallocate(T* memory, std::size_t /*count*/) noexcept {
-    ::operator delete(memory, std::align_val_t{cache_line_bytes});
+    ::operator delete (memory, std::align_val_t{cache_line_bytes});
   }
-  friend bool operator==(const CacheLineAllocator& /*a*/, const CacheLineAllocator& /*b*/) noexcept { return true; }
+  friend bool operator==(const CacheLineAllocator& /*a*/, const CacheLineAllocator& /*b*/) noexcept {
+    return true;
+  }
 };
 
 template <typename T>

@@ -37,8 +37,12 @@ inline constexpr std::uint32_t canonical_nan_bits = 0x7fffffffu;
 /// The NaN of cvt.rn.bf16.f32 and cvt.rn.f16.f32 (PTX ISA, cvt).
 inline constexpr std::uint16_t canonical_nan16_bits = 0x7fffu;
 
-[[nodiscard]] constexpr std::uint32_t bits_of(float value) noexcept { return std::bit_cast<std::uint32_t>(value); }
-[[nodiscard]] constexpr float float_of(std::uint32_t bits) noexcept { return std::bit_cast<float>(bits); }
+[[nodiscard]] constexpr std::uint32_t bits_of(float value) noexcept {
+  return std::bit_cast<std::uint32_t>(value);
+}
+[[nodiscard]] constexpr float float_of(std::uint32_t bits) noexcept {
+  return std::bit_cast<float>(bits);
+}
 
 /// cvt.rn.bf16.f32: nearest, ties to even; overflow to infinity; any NaN to 0x7fff.
 [[nodiscard]] constexpr std::uint16_t bf16_from_float(float value) noexcept {
@@ -71,7 +75,8 @@ inline constexpr std::uint16_t canonical_nan16_bits = 0x7fffu;
     significand = (magnitude & 0x7fffffu) | 0x800000u;
   }
   const std::uint32_t half_minus_one = (1u << (drop - 1)) - 1u;
-  return static_cast<std::uint16_t>(sign | ((significand + half_minus_one + ((significand >> drop) & 1u)) >> drop));
+  return static_cast<std::uint16_t>(sign |
+                                    ((significand + half_minus_one + ((significand >> drop) & 1u)) >> drop));
 }
 
 /// Exact; a NaN becomes 0x7fffffff.

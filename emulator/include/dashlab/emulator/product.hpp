@@ -73,14 +73,16 @@ class PackedRight {
 };
 
 /// C (m x n, row-major, `ldc` floats from row to row) = chain over k of A B, k ascending in steps of 16.
-/// Not parallel inside; callers run tiles in parallel. Throws std::invalid_argument when depths or types differ.
+/// Not parallel inside; callers run tiles in parallel. Throws std::invalid_argument when depths or types
+/// differ.
 void product(const PackedLeft& a, const PackedRight& b, float* c, std::ptrdiff_t ldc, Start start);
 
 /// The same with the plain scalar model of one step, the yardstick of every fast path.
 void product_reference(const MatrixView& a, const MatrixView& b, InputType type, float* c, std::ptrdiff_t ldc,
                        Start start);
 
-/// The profile ieee-fp32: C = chain over k of fma(a, b, c), k ascending one by one; NaNs as 0x7fffffff. f32 operands.
+/// The profile ieee-fp32: C = chain over k of fma(a, b, c), k ascending one by one; NaNs as 0x7fffffff. f32
+/// operands.
 struct FloatMatrixView {
   const float* data = nullptr;
   std::ptrdiff_t row_stride = 0;
@@ -88,11 +90,11 @@ struct FloatMatrixView {
   int rows = 0;
   int cols = 0;
 
-  [[nodiscard]] FloatMatrixView transposed() const noexcept { return {data, col_stride, row_stride, cols, rows}; }
+  [[nodiscard]] FloatMatrixView transposed() const noexcept {
+    return {data, col_stride, row_stride, cols, rows};
+  }
 };
-void product_ieee(const FloatMatrixView& a, const FloatMatrixView& b, float* c, std::ptrdiff_t ldc, Start start);
-
-/// The vector instructions that product() and the other vector code use on this machine, e.g. "AVX3_ZEN4".
-[[nodiscard]] const char* simd_target();
+void product_ieee(const FloatMatrixView& a, const FloatMatrixView& b, float* c, std::ptrdiff_t ldc,
+                  Start start);
 
 }  // namespace dashlab

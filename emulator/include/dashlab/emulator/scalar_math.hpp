@@ -1,5 +1,5 @@
-// f32 arithmetic as GPU threads do it (docs/numerics.md, section 3): IEEE 754 with one NaN, and the .ftz forms,
-// which flush subnormal inputs and results to signed zeros.
+// f32 arithmetic as GPU threads do it (docs/numerics.md, section 3): IEEE 754 with one NaN, and the .ftz
+// forms, which flush subnormal inputs and results to signed zeros.
 #pragma once
 
 #include <cmath>
@@ -20,16 +20,33 @@ namespace dashlab {
 }
 
 /// add.rn, sub.rn, mul.rn, fma.rn, div.rn, sqrt.rn: IEEE 754, with the GPU's NaN.
-[[nodiscard]] inline float add(float a, float b) noexcept { return canonical(a + b); }
-[[nodiscard]] inline float sub(float a, float b) noexcept { return canonical(a - b); }
-[[nodiscard]] inline float mul(float a, float b) noexcept { return canonical(a * b); }
-[[nodiscard]] inline float fma(float a, float b, float c) noexcept { return canonical(std::fma(a, b, c)); }
-[[nodiscard]] inline float div(float a, float b) noexcept { return canonical(a / b); }
-[[nodiscard]] inline float sqrt(float a) noexcept { return canonical(std::sqrt(a)); }
+[[nodiscard]] inline float add(float a, float b) noexcept {
+  return canonical(a + b);
+}
+[[nodiscard]] inline float sub(float a, float b) noexcept {
+  return canonical(a - b);
+}
+[[nodiscard]] inline float mul(float a, float b) noexcept {
+  return canonical(a * b);
+}
+[[nodiscard]] inline float fma(float a, float b, float c) noexcept {
+  return canonical(std::fma(a, b, c));
+}
+[[nodiscard]] inline float div(float a, float b) noexcept {
+  return canonical(a / b);
+}
+[[nodiscard]] inline float sqrt(float a) noexcept {
+  return canonical(std::sqrt(a));
+}
 
-/// add.rn.ftz, sub.rn.ftz. A sum of normal numbers is exact where it is subnormal, so flushing it is all there is.
-[[nodiscard]] inline float add_ftz(float a, float b) noexcept { return canonical(flushed(flushed(a) + flushed(b))); }
-[[nodiscard]] inline float sub_ftz(float a, float b) noexcept { return canonical(flushed(flushed(a) - flushed(b))); }
+/// add.rn.ftz, sub.rn.ftz. A sum of normal numbers is exact where it is subnormal, so flushing it is all
+/// there is.
+[[nodiscard]] inline float add_ftz(float a, float b) noexcept {
+  return canonical(flushed(flushed(a) + flushed(b)));
+}
+[[nodiscard]] inline float sub_ftz(float a, float b) noexcept {
+  return canonical(flushed(flushed(a) - flushed(b)));
+}
 
 namespace detail {
 /// The rare end of fma_ftz: `result` = fma(a, b, c) is +-2^-126, or below.
@@ -37,8 +54,8 @@ namespace detail {
 inline constexpr float smallest_normal = 0x1p-126f;
 }  // namespace detail
 
-/// mul.rn.ftz, fma.rn.ftz. A result is flushed when it is tiny after rounding with unbounded exponent: a value that
-/// IEEE arithmetic rounds up to 2^-126 is still flushed if 24 bits can tell it from 2^-126.
+/// mul.rn.ftz, fma.rn.ftz. A result is flushed when it is tiny after rounding with unbounded exponent: a
+/// value that IEEE arithmetic rounds up to 2^-126 is still flushed if 24 bits can tell it from 2^-126.
 [[nodiscard]] inline float fma_ftz(float a, float b, float c) noexcept {
   a = flushed(a);
   b = flushed(b);

@@ -1,5 +1,5 @@
-// Checks of the arithmetic on the machine at hand, against what an H200 gave: the special functions' CRCs over all
-// significands, recorded tensor-core vectors, and the fast paths against the plain ones.
+// Checks of the arithmetic on the machine at hand, against what an H200 gave: the special functions' CRCs
+// over all significands, recorded tensor-core vectors, and the fast paths against the plain ones.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What the GPU's special-function unit computes: ex2, lg2, rcp, rsqrt .approx.ftz.f32, bit for bit over all 2^32
-// inputs (docs/numerics.md, section 2). All four are quadratic interpolation in fixed point.
+// What the GPU's special-function unit computes: ex2, lg2, rcp, rsqrt .approx.ftz.f32, bit for bit over all
+// 2^32 inputs (docs/numerics.md, section 2). All four are quadratic interpolation in fixed point.
 #pragma once
 
 #include <span>
