@@ -39,12 +39,9 @@ TEST_CASE("a product that only a subnormal's coarse grid rounds up to 2^-126 is 
   CHECK(bits_of(mul_ftz(below_one, 0x1p-126f)) == 0u);
   CHECK(bits_of(mul_ftz(-below_one, 0x1p-126f)) == 0x80000000u);
   CHECK(bits_of(fma_ftz(below_one, 0x1p-126f, 0.0f)) == 0u);
-  // (1 - 2^-46) * 2^-126 rounds to 2^-126 on either grid.
-  const float above = 0x1.000002p+0f;
-  const float below = 0x1.fffffcp-127f;  // (1 - 2^-23) * 2^-126, so that the product is (1 - 2^-46) * 2^-126
-  CHECK(bits_of(fma_ftz(above, 0x1p-126f, -0x1.8p-150f * 0.0f)) == 0x00800001u);
-  CHECK(bits_of(fma_ftz(above, flushed(below), 0.0f)) ==
-        bits_of(0.0f));  // a subnormal factor is flushed first
+  // (1 - 2^-46) * 2^-126 rounds to 2^-126 on either grid and stays.
+  CHECK(bits_of(mul_ftz(0x1.000002p-63f, 0x1.fffffcp-64f)) == smallest_normal);
+  CHECK(bits_of(fma_ftz(0x1.000002p-63f, -0x1.fffffcp-64f, 0.0f)) == (smallest_normal | 0x80000000u));
 }
 
 TEST_CASE("exp and log are within an ulp or two of the truth") {
