@@ -18,7 +18,7 @@ struct ChainLoad {
 class Loads {
  public:
   Loads(const Problem& problem, const TileMap& tiles, const TickCosts& ticks, const BoundsOptions& options)
-      : problem_(problem), tiles_(tiles), ticks_(ticks), options_(options) {
+      : problem_(problem), tiles_(tiles), ticks_(ticks) {
     const bool grouped = problem.group_size() > 1;
     const bool gathered = options.group_mode == GroupMode::gathered && grouped;
     const std::int64_t walks = gathered ? problem.group_size() : 1;
@@ -59,7 +59,6 @@ class Loads {
   const Problem& problem_;
   const TileMap& tiles_;
   const TickCosts& ticks_;
-  const BoundsOptions& options_;
   std::vector<ChainLoad> chains_;
 };
 
