@@ -15,7 +15,7 @@ SOURCES = {".cpp", ".hpp", ".cu", ".cuh"}
 TEXT = SOURCES | {".md", ".txt", ".cmake", ".py", ".sh", ".json", ".cff", ".yml", ".csv", ".html", ".css", ".js", ".in", ""}
 GENERATED = {".o", ".a", ".so", ".pyc", ".ipynb", ".gcda", ".gcno", ".log", ".tmp", ".orig", ".rej"}
 LARGEST_FILE = 4 << 20
-LONGEST_SOURCE = 450  # lines; the aim is 400
+LONGEST_SOURCE = 500  # lines; the aim is 400
 
 # Written with classes ([D]) so that this file does not find itself.
 PATTERNS = [
@@ -34,9 +34,10 @@ def project_files() -> list[pathlib.Path]:
     return [path for path in map(pathlib.Path, sorted(set(listed.split("\0")) - {""})) if path.is_file()]
 
 
-def implements_header(path: pathlib.Path, first_line: str) -> bool:
-    """x.cpp that starts with the include of x.hpp: the header says what both are for."""
-    return path.suffix == ".cpp" and re.search(rf'^#include ".*\b{re.escape(path.stem)}\.hpp"$', first_line) is not None
+def implements_header(path: pathlib.Path, lines: list[str]) -> bool:
+    """x.cpp or x.cu that includes x.hpp: the header says what both are for."""
+    own = re.compile(rf'^#include ".*\b{re.escape(path.stem)}\.(?:hpp|cuh)"$')
+    return path.suffix in {".cpp", ".cu"} and any(own.match(line) for line in lines)
 
 
 def findings(path: pathlib.Path):
@@ -62,7 +63,7 @@ def findings(path: pathlib.Path):
     if not text.endswith("\n") or text.endswith("\n\n"):
         yield len(lines), "the file must end in exactly one newline"
     if path.suffix in SOURCES:
-        if not lines[0].startswith("//") and not implements_header(path, lines[0]):
+        if not lines[0].startswith("//") and not implements_header(path, lines):
             yield 1, "the first line must be a comment that says what the file is for"
         if len(lines) - 1 > LONGEST_SOURCE:
             yield LONGEST_SOURCE + 1, f"{len(lines) - 1} lines; split it, {LONGEST_SOURCE} is the most"

@@ -1,3 +1,4 @@
+// The lengths of the named schedules in closed form, where algebra or the DASH paper knows one.
 #include <fmt/format.h>
 
 #include "dashlab/core/bounds.hpp"
