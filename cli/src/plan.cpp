@@ -20,6 +20,7 @@ struct Options {
   CostFlags costs;
   std::string output;
   std::uint32_t runs = 1;
+  std::uint32_t resident = 1;
   bool json = false;
 };
 
@@ -72,7 +73,7 @@ int run(const Options& o) {
   const Costs costs = o.costs.costs();
   if (o.runs > 1 && !costs.jitter) throw BadInput("--runs: only --jitter makes runs differ; give both");
   const PlannedSchedule planned = o.schedule.make(o.problem, "ascending");
-  const PlanReport r = report(planned, costs);
+  const PlanReport r = report(planned, costs, o.resident);
   if (!r.verification.valid) {
     if (o.json) {
       fmt::print("{}\n", to_json(r.verification).dump(2));
@@ -106,6 +107,9 @@ void add_plan(CLI::App& app, Context& context) {
   command->add_option("-o,--output", o->output, "write the schedule to this file (dashlab.schedule/1)");
   command->add_option("--runs", o->runs, "with --jitter: simulate this many seeds; mean, p50 and p99")
       ->check(CLI::Range(1U, 1'000'000U))
+      ->capture_default_str();
+  command->add_option("--resident", o->resident, "CTAs that share an SM (dynamic placement)")
+      ->check(CLI::Range(1U, 32U))
       ->capture_default_str();
   command->add_flag("--json", o->json, "print dashlab.plan/1");
   command->footer("Example: dashlab plan --mask causal --tiles 8 --heads 2 --schedule symmetric-shift");

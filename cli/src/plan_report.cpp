@@ -27,17 +27,19 @@ nlohmann::ordered_json critical_path(const Timeline& timeline) {
 
 }  // namespace
 
-PlanReport report(const PlannedSchedule& planned, const Costs& costs) {
+PlanReport report(const PlannedSchedule& planned, const Costs& costs, std::uint32_t resident) {
   const auto& [problem, tiles, schedule] = planned;
   PlanReport r;
-  r.verification = verify(problem, tiles, schedule);
+  r.verification = verify(problem, tiles, schedule, std::uint64_t{schedule.sms} * resident);
   if (!r.verification.valid) return r;
   r.alignment = alignment(problem, tiles, schedule, costs);
-  r.simulation = simulate(problem, tiles, schedule, costs, &r.timeline);
-  r.bounds = lower_bounds(problem, tiles, schedule.sms, costs, {schedule.group_mode, schedule.dq_mode});
+  r.simulation = simulate(problem, tiles, schedule, costs, &r.timeline, resident);
+  Costs engine = costs;
+  if (resident > 1) engine.overlap_depth = 1;  // only compute phases share an SM's engine
+  r.bounds = lower_bounds(problem, tiles, schedule.sms, engine, {schedule.group_mode, schedule.dq_mode});
   const Rational bound = r.bounds.best() * Rational(r.timeline.ticks_per_unit);
   r.timeline.lower_bound = bound.num() / bound.den();
-  r.closed = closed_form(schedule.name, problem, schedule.sms, costs);
+  if (resident == 1) r.closed = closed_form(schedule.name, problem, schedule.sms, costs);
   return r;
 }
 

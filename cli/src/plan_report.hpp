@@ -21,8 +21,8 @@ struct PlanReport {
   std::optional<ClosedForm> closed;
 };
 
-/// Verifies, simulates and bounds. Throws BadInput with the first finding when the schedule is not valid.
-PlanReport report(const PlannedSchedule& planned, const Costs& costs);
+/// Verifies, simulates and bounds; only verifies a schedule that is not valid. `resident` CTAs share an SM.
+PlanReport report(const PlannedSchedule& planned, const Costs& costs, std::uint32_t resident = 1);
 
 /// One object of format "dashlab.plan/1".
 nlohmann::ordered_json to_json(const PlannedSchedule& planned, const PlanReport& report);

@@ -97,7 +97,7 @@ void finish_timeline(Timeline& timeline, DqMode mode, int overlap_depth) {
       tasks[order[i]].rank = same_row ? tasks[order[i - 1]].rank + 1 : 0;
     }
   }
-  timeline.critical_path = PathWalk(timeline, overlap_depth).run();
+  if (overlap_depth >= 0) timeline.critical_path = PathWalk(timeline, overlap_depth).run();
 }
 
 }  // namespace dashlab

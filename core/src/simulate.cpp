@@ -4,32 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <numbers>
 
 #include "critical_path.hpp"
 #include "dashlab/core/error.hpp"
 #include "execution.hpp"
-#include "tick_costs.hpp"
+#include "resident.hpp"
+#include "task_costs.hpp"
 
 namespace dashlab {
 namespace {
-
-// splitmix64's finaliser: a well-mixed 64-bit hash.
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
-// exp(sigma * N(0,1)) by Box-Muller from the phase's own counter.
-double jitter_factor(const Jitter& jitter, std::uint64_t step, Phase phase) {
-  const std::uint64_t key =
-      mix(jitter.seed + 0x9e3779b97f4a7c15ULL * (2 * step + static_cast<std::uint64_t>(phase) + 1));
-  const double u = (static_cast<double>(key >> 40) + 1) * 0x1p-24;
-  const double v = static_cast<double>(mix(key) >> 40) * 0x1p-24;
-  return std::exp(jitter.sigma * std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v));
-}
 
 // The end of the last D + 1 adds of an SM: compute k waits for add k-1-D.
 class AddHistory {
@@ -60,11 +43,9 @@ class TimedClock {
  public:
   TimedClock(const TileMap& tiles, const Schedule& schedule, const Costs& costs, std::size_t slots,
              Timeline* timeline)
-      : tiles_(tiles),
-        schedule_(schedule),
-        costs_(costs),
-        ticks_(in_ticks(costs, schedule.dq_mode)),
-        by_class_(ticks_.compute != ticks_.compute_partial),
+      : schedule_(schedule),
+        task_costs_(tiles, schedule, costs),
+        ticks_(task_costs_.ticks()),
         serial_(costs.overlap_depth == 0),
         engines_(slots, Engine(costs.overlap_depth)),
         row_end_(schedule.row_begin.size(), 0),
@@ -79,7 +60,7 @@ class TimedClock {
 
   void task(std::size_t slot, std::size_t chain, std::uint64_t step, std::uint64_t row, std::uint32_t rank) {
     Engine& e = engines_[slot];
-    const auto [compute, reduce] = cost(schedule_.chains[chain], step);
+    const auto [compute, reduce] = task_costs_(schedule_.chains[chain], step);
     sm_of_chain_[chain] = static_cast<std::uint32_t>(slot);
     const bool ordered = schedule_.dq_mode == DqMode::ordered;
     const std::int64_t start = std::max(e.compute_end, e.adds.oldest());
@@ -117,8 +98,10 @@ class TimedClock {
   std::int64_t ended(std::size_t slot) {
     Engine& e = engines_[slot];
     const std::int64_t end = std::max(e.compute_end, e.add_end);
-    if (schedule_.placement == Placement::dynamic)
-      e.compute_end = end;  // the next CTA starts when this one left
+    if (schedule_.placement == Placement::dynamic) {  // the next CTA starts when this one left
+      if (!serial_) e.idle += end - e.compute_end;
+      e.compute_end = end;
+    }
     return end;
   }
 
@@ -145,43 +128,10 @@ class TimedClock {
   }
 
  private:
-  struct PhaseCosts {
-    std::int64_t compute;
-    std::int64_t reduce;
-  };
-
-  // A two-pass task does 4 of the 5 products in the first pass and 3 in the second, and adds nothing.
-  [[nodiscard]] PhaseCosts cost(const Chain& c, std::uint64_t step) const {
-    std::int64_t compute = ticks_.compute;
-    if (by_class_) {
-      const std::uint32_t other = schedule_.steps[step];
-      const TileClass tile =
-          c.second_pass ? tiles_.at(QTile{c.tile}, KvTile{other}) : tiles_.at(QTile{other}, KvTile{c.tile});
-      if (tile == TileClass::partial) compute = ticks_.compute_partial;
-    }
-    std::int64_t reduce = ticks_.reduce;
-    if (schedule_.dq_mode == DqMode::second_pass) {
-      compute = compute * (c.second_pass ? 3 : 4) / 5;
-      reduce = 0;
-    }
-    if (costs_.jitter) {
-      compute =
-          std::llround(static_cast<double>(compute) * jitter_factor(*costs_.jitter, step, Phase::compute));
-      reduce = std::llround(static_cast<double>(reduce) * jitter_factor(*costs_.jitter, step, Phase::reduce));
-    }
-    return {compute, reduce};
-  }
-
   void record(std::size_t slot, std::size_t chain, std::uint64_t step, std::uint32_t rank,
               const std::array<std::int64_t, 4>& times) {
-    const Chain& c = schedule_.chains[chain];
-    TaskSpan span;
-    span.head = HeadId{schedule_.head_of_step(chain, step)};
-    span.q = QTile{c.second_pass ? c.tile : schedule_.steps[step]};
-    span.kv = KvTile{c.second_pass ? schedule_.steps[step] : c.tile};
+    TaskSpan span = span_of_task(schedule_, chain, step);
     span.sm = SmId{static_cast<std::uint32_t>(slot)};
-    span.chain = static_cast<std::uint32_t>(chain);
-    span.second_pass = c.second_pass;
     span.rank = rank;
     span.compute_start = times[0];
     span.compute_end = times[1];
@@ -190,11 +140,9 @@ class TimedClock {
     timeline_->tasks.push_back(span);
   }
 
-  const TileMap& tiles_;
   const Schedule& schedule_;
-  const Costs& costs_;
+  TaskCosts task_costs_;
   TickCosts ticks_;
-  bool by_class_;
   bool serial_;
   std::vector<Engine> engines_;
   std::vector<std::int64_t> row_end_;
@@ -211,23 +159,41 @@ double Simulation::utilisation() const {
   return capacity > 0 ? static_cast<double>(work) / capacity : 1;
 }
 
+namespace {
+
+[[noreturn]] void fail_deadlocked(const Schedule& schedule) {
+  throw BadInput(fmt::format("schedule {}: deadlocks; `dashlab verify` names the cycle", schedule.name));
+}
+
+Simulation simulate_alone(const Problem& problem, const TileMap& tiles, const Schedule& schedule,
+                          const Costs& costs, Timeline* timeline) {
+  TimedClock clock(tiles, schedule, costs, schedule.sms, timeline);
+  Execution<TimedClock> execution(problem, tiles, schedule, schedule.sms, clock);
+  if (!execution.run()) fail_deadlocked(schedule);
+  return clock.result();
+}
+
+}  // namespace
+
 Simulation simulate(const Problem& problem, const TileMap& tiles, const Schedule& schedule,
-                    const Costs& costs, Timeline* timeline) {
+                    const Costs& costs, Timeline* timeline, std::uint32_t resident_per_sm) {
   if (timeline) {
     *timeline = {};
     timeline->title = fmt::format("{}, {}", schedule.name, to_string(problem.mask));
     timeline->sms = schedule.sms;
   }
-  TimedClock clock(tiles, schedule, costs, schedule.sms, timeline);
-  Execution<TimedClock> execution(problem, tiles, schedule, schedule.sms, clock);
-  if (!execution.run()) {
-    throw BadInput(fmt::format("schedule {}: deadlocks; `dashlab verify` names the cycle", schedule.name));
+  Simulation sim;
+  if (resident_per_sm <= 1) {
+    sim = simulate_alone(problem, tiles, schedule, costs, timeline);
+  } else if (auto shared = simulate_resident(problem, tiles, schedule, costs, resident_per_sm, timeline)) {
+    sim = std::move(*shared);
+  } else {
+    fail_deadlocked(schedule);
   }
-  Simulation sim = clock.result();
   if (timeline) {
     timeline->ticks_per_unit = sim.ticks_per_unit;
     timeline->makespan = sim.makespan;
-    finish_timeline(*timeline, schedule.dq_mode, costs.overlap_depth);
+    finish_timeline(*timeline, schedule.dq_mode, resident_per_sm > 1 ? -1 : costs.overlap_depth);
   }
   return sim;
 }

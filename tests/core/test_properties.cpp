@@ -287,6 +287,66 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "Resident CTAs: the time-ordered simulator agrees with the other one where both apply, and shares "
+    "fairly") {
+  int compared = 0;
+  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+    Draw draw{std::mt19937_64(seed)};
+    std::optional<Plan> plan = random_plan(draw);
+    if (!plan || plan->schedule.placement != Placement::dynamic) continue;
+    if (plan->schedule.dq_mode == DqMode::ordered && draw(0, 3) == 0) scramble(draw, plan->schedule);
+    CAPTURE(seed);
+    Costs c;
+    c.compute = 5;
+    c.reduce = Rational(draw(0, 4));
+    c.link = Rational(draw(0, 2));
+    // More slots than chains on one SM each: R resident on S SMs is S*R SMs when nobody competes.
+    const std::uint32_t resident = static_cast<std::uint32_t>(draw(2, 4));
+    const bool ends = plan->verification(std::uint64_t{plan->schedule.sms} * resident).deadlock_free;
+    const auto run = [&] {
+      Timeline timeline;
+      const Simulation sim = simulate(plan->problem, plan->tiles, plan->schedule, c, &timeline, resident);
+      return std::pair(sim, timeline);
+    };
+    if (!ends) {
+      CHECK_THROWS_AS(run(), BadInput);
+      continue;
+    }
+    const auto [sim, timeline] = run();
+    ++compared;
+    std::int64_t compute = 0;
+    for (std::size_t i = 0; i < timeline.tasks.size(); ++i) {
+      const TaskSpan& t = timeline.tasks[i];
+      compute += t.compute_end - t.compute_start;
+      CHECK(t.reduce_start >= t.compute_end);
+      if (i > 0 && timeline.tasks[i - 1].sm == t.sm)
+        CHECK(t.compute_start >= timeline.tasks[i - 1].compute_end);
+    }
+    CHECK(sim.work == compute);
+    CHECK(timeline.tasks.size() == plan->schedule.steps.size());
+    Schedule alone = plan->schedule;
+    alone.sms *= resident;
+    CHECK(sim.makespan_units() >=
+          lower_bounds(plan->problem, plan->tiles, alone.sms, c, {alone.group_mode, alone.dq_mode})
+              .longest_chain);
+    if (plan->schedule.chains.size() <= plan->schedule.sms) {
+      CHECK(sim.makespan_units() == plan->makespan(c));  // every CTA has an SM to itself
+    }
+  }
+  CHECK(compared > 500);
+}
+
+TEST_CASE("Two resident CTAs hide each other's adds: two chains of two tasks on one SM") {
+  // c = 1, r = 1, full 2 x 2, one SM: A computes 0-1, B 1-2 while A adds, and so on; alone they would take 8.
+  const Plan plan(tile_problem(2, 2, 1, FullMask{}), "ascending", 1);
+  CHECK(plan.makespan(costs(1, 1)) == Rational(8));
+  CHECK(simulate(plan.problem, plan.tiles, plan.schedule, costs(1, 1), nullptr, 2).makespan_units() ==
+        Rational(5));
+  const Plan shift(tile_problem(2, 2, 1, FullMask{}), "shift", 2);
+  CHECK_THROWS_AS(simulate(shift.problem, shift.tiles, shift.schedule, Costs{}, nullptr, 2), BadInput);
+}
+
 TEST_CASE("Jitter is fixed by its seed, and sigma 0 changes nothing") {
   const Plan plan(tile_problem(6, 6, 2, CausalMask{}), "descending", 6);
   Costs c = costs(1, {1, 4});

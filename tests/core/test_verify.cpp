@@ -147,7 +147,7 @@ TEST_CASE("With few resident CTAs, a chain that needs a later one to run first i
   const VerifyError* error = find(v, ErrorKind::residency);
   REQUIRE(error);
   CHECK(
-      error->message.starts_with("with 5 CTAs resident, (head 0, q 0, kv 4) waits for (head 0, q 0, kv 5)"));
+      error->message.starts_with("with 5 CTAs resident, (head 0, q 0, kv 0) waits for (head 0, q 0, kv 5)"));
 }
 
 TEST_CASE("A static schedule on fewer resident CTAs than SMs may be stuck") {

@@ -36,9 +36,13 @@ struct Simulation {
 };
 
 /// Simulates a complete schedule (see verify()). With `timeline` the task times are written there too (64
-/// bytes a task), with the critical path. Throws BadInput when the schedule deadlocks or a cost is out of
-/// range.
+/// bytes a task), with the critical path.
+///
+/// With resident_per_sm > 1, that many CTAs of a dynamic schedule share an SM: its compute engine serves
+/// whoever is ready first, while adds of the others go on beside it (serial model within a CTA; busy then
+/// counts compute alone, and no critical path is walked). Throws BadInput when the schedule deadlocks or a
+/// cost is out of range, and for a static schedule with more than one resident CTA.
 Simulation simulate(const Problem& problem, const TileMap& tiles, const Schedule& schedule,
-                    const Costs& costs, Timeline* timeline = nullptr);
+                    const Costs& costs, Timeline* timeline = nullptr, std::uint32_t resident_per_sm = 1);
 
 }  // namespace dashlab
