@@ -9,6 +9,8 @@
 #include "commands.hpp"
 #include "dashlab/core/error.hpp"
 #include "dashlab/viz/dag_picture.hpp"
+#include "dashlab/viz/explorer.hpp"
+#include "dashlab/viz/perfetto.hpp"
 #include "dashlab/viz/timeline_picture.hpp"
 #include "plan_report.hpp"
 
@@ -55,7 +57,14 @@ void set_lower_bound(Timeline& timeline, const Rational& bound) {
   }
 }
 
-// Compare sheets, explorers and traces hold any number of schedules.
+bool is_page(const Options& options) {
+  return options.output.ends_with(".html");
+}
+bool is_trace(const Options& options) {
+  return options.output.ends_with(".json") || options.output.ends_with(".json.gz");
+}
+
+// Without names, a compare sheet shows every schedule that fits.
 bool takes_several(const Options& options) {
   return options.view == "compare";
 }
@@ -140,32 +149,66 @@ viz::Picture dag_of(const Run& run) {
   return viz::draw_dag(input);
 }
 
-void render(const Options& options, Context& context) {
-  const std::filesystem::path path = options.output;
-  viz::picture_format(path);  // a bad name is said before the work
-  const std::vector<Run> runs = make_runs(options);
+std::filesystem::path write_picture(const Options& options, const std::vector<Run>& runs) {
   const std::string view = !options.view.empty() ? options.view : runs.size() > 1 ? "compare" : "timeline";
   if (runs.size() > 1 && view != "compare")
     throw BadInput(
         fmt::format("--view {} draws one schedule: name one with --schedule, or take --view compare", view));
   if (view == "dag") {
-    dag_of(runs.front()).write(path);
-    if (!runs.front().report.verification.valid) context.exit_code = exit_different;
-  } else {
-    viz::TimelineStyle style;
-    style.critical_path = options.critical_path;
-    std::vector<viz::ComparePanel> panels;
-    for (const Run& run : runs) {
-      need_valid(run);
-      panels.push_back({&run.report.timeline, run.planned.schedule.name});
-    }
-    if (view == "timeline") {
-      viz::draw_timeline(runs.front().report.timeline, style).write(path);
-    } else {
-      viz::draw_compare(panels, caption(runs.front()), style).write(path);
-    }
+    dag_of(runs.front()).write(options.output);
+    return options.output;
   }
-  fmt::print("{}\n", path.string());
+  viz::TimelineStyle style;
+  style.critical_path = options.critical_path;
+  std::vector<viz::ComparePanel> panels;
+  for (const Run& run : runs) {
+    need_valid(run);
+    panels.push_back({&run.report.timeline, run.planned.schedule.name});
+  }
+  const viz::Picture picture = view == "timeline" ? viz::draw_timeline(runs.front().report.timeline, style)
+                                                  : viz::draw_compare(panels, caption(runs.front()), style);
+  picture.write(options.output);
+  return options.output;
+}
+
+std::filesystem::path write_page(const Options& options, const std::vector<Run>& runs) {
+  std::vector<viz::ExplorerRun> shown;
+  for (const Run& run : runs) {
+    need_valid(run);
+    shown.push_back({&run.report.timeline, run.planned.schedule.name});
+  }
+  const PlannedSchedule& first = runs.front().planned;
+  viz::ExplorerInput input;
+  input.title = caption(runs.front());
+  input.runs = shown;
+  input.q_tiles = first.tiles.q_tiles(), input.kv_tiles = first.tiles.kv_tiles();
+  input.heads = static_cast<std::uint32_t>(first.problem.total_heads());
+  viz::write_explorer(options.output, input);
+  return options.output;
+}
+
+std::filesystem::path write_trace(const Options& options, const std::vector<Run>& runs) {
+  std::vector<viz::TraceRun> shown;
+  for (const Run& run : runs) {
+    need_valid(run);
+    shown.push_back({&run.report.timeline, run.report.timeline.title, 0});
+  }
+  return viz::write_perfetto(options.output, shown);
+}
+
+void render(const Options& options, Context& context) {
+  if (is_page(options) || is_trace(options)) {
+    if (options.view == "dag")
+      throw BadInput("--view dag has no page or trace: end the name in .svg, .png, .pdf or .dot");
+  } else {
+    viz::picture_format(options.output);  // a bad name is said before the work
+  }
+  const std::vector<Run> runs = make_runs(options);
+  const std::filesystem::path written = is_page(options)    ? write_page(options, runs)
+                                        : is_trace(options) ? write_trace(options, runs)
+                                                            : write_picture(options, runs);
+  if (!runs.front().report.verification.valid) context.exit_code = exit_different;
+  fmt::print("{}\n", written.string());
 }
 
 }  // namespace
@@ -180,7 +223,10 @@ void add_render(CLI::App& app, Context& context) {
       ->add_option("--view", options->view,
                    "timeline (one schedule), dag, or compare (several: --schedule A,B,..., or all that fit)")
       ->check(CLI::IsMember({"timeline", "dag", "compare"}));
-  command->add_option("-o,--output", options->output, "the file; its ending chooses svg, png, pdf or dot")
+  command
+      ->add_option("-o,--output", options->output,
+                   "the file; its ending chooses: svg, png, pdf, dot; html, a page to explore; json or "
+                   "json.gz, a trace for ui.perfetto.dev")
       ->required();
   command->add_flag("!--no-critical-path", options->critical_path, "do not outline the critical path");
   command->footer(

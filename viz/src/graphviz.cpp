@@ -299,7 +299,7 @@ PictureFormat picture_format(const std::filesystem::path& path) {
   if (ending == ".pdf") return PictureFormat::pdf;
   if (ending == ".dot" || ending == ".gv") return PictureFormat::dot;
   throw BadInput("cannot tell the picture format of '" + path.string() +
-                 "': end the name in .svg, .png, .pdf or .dot");
+                 "': end the name in .svg, .png, .pdf, .dot, .html or .json");
 }
 
 Picture::Picture(Canvas canvas) : canvas_(std::make_unique<Canvas>(std::move(canvas))) {}

@@ -11,6 +11,7 @@
 #include "canvas.hpp"
 #include "dashlab/core/error.hpp"
 #include "dashlab/viz/bubbles.hpp"
+#include "figures.hpp"
 #include "palette.hpp"
 #include "timeline_rows.hpp"
 
@@ -18,20 +19,6 @@ namespace dashlab::viz {
 namespace {
 
 constexpr double margin = 24, gutter = 48;  // page margin; room for the SM numbers
-
-std::string figures(const Timeline& timeline, const Bubbles& bubbles) {
-  std::string text =
-      fmt::format("makespan {} {} · bubble {}", time_text(timeline.makespan, timeline.ticks_per_unit),
-                  unit_text(timeline), percent_text(bubbles.fraction()));
-  if (bubbles.reduce_wait > 0)
-    text += fmt::format(" (waiting for a rank {})",
-                        percent_text(static_cast<double>(bubbles.reduce_wait) /
-                                     static_cast<double>(bubbles.busy + bubbles.bubbles())));
-  if (timeline.lower_bound > 0)
-    text += fmt::format(" · lower bound {} {}", time_text(timeline.lower_bound, timeline.ticks_per_unit),
-                        unit_text(timeline));
-  return text;
-}
 
 double axis_line(Canvas& canvas, double left, double top, double right, double points_per_unit,
                  double rows_top, const std::string& unit) {
@@ -199,7 +186,7 @@ Picture draw_compare(std::span<const ComparePanel> panels, const std::string& ti
   for (const ComparePanel& panel : panels) {
     const Timeline& timeline = *panel.timeline;
     const double per_tick = points_per_unit / static_cast<double>(timeline.ticks_per_unit);
-    const std::string numbers = figures(timeline, measure_bubbles(timeline));
+    const std::string numbers = figures_text(timeline, measure_bubbles(timeline));
     if (single) {
       std::string line = numbers + fmt::format(" · {} tasks on {} SMs", count_text(tasks), timeline.sms);
       canvas.text(margin, 54, line, {12, colour::quiet, Align::left, false});

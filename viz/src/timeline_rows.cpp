@@ -130,12 +130,13 @@ class Rows {
     box.name = frame_.name_prefix + task_facts(timeline_, task, phase);
     if (phase == Phase::compute) {
       const double size = std::min(9.0, (bottom - top) * 0.62);
-      std::string label = fmt::format("{}{}", task.second_pass ? "kv" : "q",
-                                      task.second_pass ? index(task.kv) : index(task.q));
-      if (size >= 5.5 && text_width(label, size) + 2 <= right - left) {
-        box.label = std::move(label);
-        box.font_size = size;
-      }
+      const std::string number = std::to_string(task.second_pass ? index(task.kv) : index(task.q));
+      for (const std::string& label : {(task.second_pass ? "kv" : "q") + number, number})
+        if (size >= 5.5 && text_width(label, size) + 2 <= right - left) {
+          box.label = label;
+          box.font_size = size;
+          break;
+        }
     }
     if (!critical_.empty() && (critical_[i] & (phase == Phase::compute ? 1 : 2)) != 0) {
       box.line = colour::ink;
