@@ -3,7 +3,7 @@
 #include "special_function_tables.hpp"
 
 namespace dashlab::detail {
-const std::array<Coefficients, 64> ex2_coefficients = {{
+constexpr std::array<Coefficients, 64> ex2_coefficients = {{
     {33554435, 22713, 494},
     {33919818, 22960, 501},
     {34289182, 23210, 506},
@@ -70,7 +70,7 @@ const std::array<Coefficients, 64> ex2_coefficients = {{
     {66385972, 44936, 980},
 }};
 
-const std::array<Coefficients, 64> lg2_coefficients = {{
+constexpr std::array<Coefficients, 64> lg2_coefficients = {{
     {7, 47272, -727},
     {1501082, 46545, -705},
     {2979248, 45840, -685},
@@ -137,7 +137,7 @@ const std::array<Coefficients, 64> lg2_coefficients = {{
     {66349508, 23823, -186},
 }};
 
-const std::array<Coefficients, 128> rcp_coefficients = {{
+constexpr std::array<Coefficients, 128> rcp_coefficients = {{
     {67108864, -65534, 1013},
     {66588642, -64522, 989},
     {66076422, -63533, 966},
@@ -268,7 +268,7 @@ const std::array<Coefficients, 128> rcp_coefficients = {{
     {33686019, -16513, 130},
 }};
 
-const std::array<Coefficients, 128> rsqrt_coefficients = {{
+constexpr std::array<Coefficients, 128> rsqrt_coefficients = {{
     {67108862, -65531, 754},
     {66590638, -64024, 725},
     {66084240, -62575, 698},
@@ -398,5 +398,20 @@ const std::array<Coefficients, 128> rsqrt_coefficients = {{
     {33819688, -16775, 99},
     {33686280, -16578, 97},
 }};
+
+namespace {
+
+constexpr Ex2Words make_ex2_words() {
+  Ex2Words words{};
+  for (std::size_t i = 0; i < ex2_coefficients.size(); ++i) {
+    words.c0[i] = static_cast<std::uint32_t>(ex2_coefficients[i].c0);
+    words.c1_c2[i] = static_cast<std::uint32_t>(ex2_coefficients[i].c1 | ex2_coefficients[i].c2 << 16);
+  }
+  return words;
+}
+
+}  // namespace
+
+constexpr Ex2Words ex2_words = make_ex2_words();
 
 }  // namespace dashlab::detail

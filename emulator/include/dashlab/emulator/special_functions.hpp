@@ -19,8 +19,9 @@ namespace dashlab {
 /// (docs/numerics.md, section 6).
 [[nodiscard]] float exp2_accurate(float x) noexcept;
 
-/// to[i] = ex2_approx_ftz(from[i]), with every lane that the CPU has. The arrays have the same length
-/// (std::invalid_argument otherwise) and may be the same one.
+/// to[i] = ex2_approx_ftz(from[i]) and exp2_accurate(from[i]), with every lane that the CPU has. The arrays
+/// have the same length (std::invalid_argument otherwise) and may be the same one.
 void ex2_approx_ftz(std::span<const float> from, std::span<float> to);
+void exp2_accurate(std::span<const float> from, std::span<float> to);
 
 }  // namespace dashlab
