@@ -46,7 +46,7 @@ class StuckRun {
       if (wait.blocker == Blocker::nobody) {
         errors.add(
             ErrorKind::deadlock,
-            fmt::format("deadlock: {} waits for {}, which never adds", text(wait.task), text(wait.needs)),
+            fmt::format("{} waits for {}, which never adds", text(wait.task), text(wait.needs)),
             {cycle_step(wait.task, wait.slot, true), cycle_step(wait.needs, wait.slot, false)});
         return;
       }
@@ -227,7 +227,7 @@ class StuckRun {
   }
 
   void report_cycle(std::vector<CycleStep> cycle, ErrorList& errors) const {
-    std::string message = "deadlock: ";
+    std::string message;
     for (std::size_t i = 0; i < cycle.size(); ++i) {
       const auto& step = cycle[i];
       const auto& next = cycle[(i + 1) % cycle.size()];

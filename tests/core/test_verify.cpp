@@ -69,7 +69,7 @@ TEST_CASE("A cycle between two SMs is named") {
   REQUIRE(error);
   CHECK(error->cycle.size() == 4);
   CHECK(error->message ==
-        "deadlock: (head 0, q 0, kv 0) must add after (head 0, q 0, kv 1), which SM 1 runs after (head 0, q "
+        "(head 0, q 0, kv 0) must add after (head 0, q 0, kv 1), which SM 1 runs after (head 0, q "
         "1, kv 1) "
         "must add after (head 0, q 1, kv 0), which SM 0 runs after (head 0, q 0, kv 0)");
 }
@@ -119,7 +119,7 @@ TEST_CASE(
         "for ever; remove it");
   const VerifyError* deadlock = find(v, ErrorKind::deadlock);
   REQUIRE(deadlock);
-  CHECK(deadlock->message == "deadlock: (head 0, q 2, kv 1) waits for (head 0, q 2, kv 0), which never adds");
+  CHECK(deadlock->message == "(head 0, q 2, kv 1) waits for (head 0, q 2, kv 0), which never adds");
 }
 
 TEST_CASE("A reduce order that lacks a tile, names one twice or is missing is refused") {
