@@ -7,6 +7,7 @@
 #include "dashlab/core/error.hpp"
 #include "dashlab/core/problem_fields.hpp"
 #include "dashlab/core/tile_map.hpp"
+#include "temporary_folder.hpp"
 
 using namespace dashlab;
 
@@ -135,7 +136,8 @@ TEST_CASE("Bad masks are refused in one line that names the forms") {
 }
 
 TEST_CASE("A blocks file is read as a tile map, and ragged lines are refused with their place") {
-  const std::string path = "blocks-test.txt";
+  const test::TemporaryFolder folder;
+  const std::string path = (folder / "blocks.txt").string();
   std::ofstream(path) << "# rows are q tiles\n1 0 1\n011\n";
   ProblemFields fields;
   fields.mask = "blocks:" + path;
@@ -147,7 +149,7 @@ TEST_CASE("A blocks file is read as a tile map, and ragged lines are refused wit
   CHECK(tiles.at(QTile{0}, KvTile{1}) == TileClass::empty);
   CHECK(tiles.at(QTile{1}, KvTile{2}) == TileClass::full);
   std::ofstream(path) << "101\n01\n";
-  CHECK_THROWS_WITH_AS(make_problem(fields), doctest::Contains("blocks-test.txt:2"), BadInput);
+  CHECK_THROWS_WITH_AS(make_problem(fields), doctest::Contains("blocks.txt:2"), BadInput);
 }
 
 TEST_CASE("In tiles, the edge of a causal or window mask counts as partial") {

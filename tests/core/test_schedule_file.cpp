@@ -6,6 +6,7 @@
 #include "dashlab/core/error.hpp"
 #include "dashlab/core/schedule_file.hpp"
 #include "planning.hpp"
+#include "temporary_folder.hpp"
 
 using namespace dashlab;
 using namespace dashlab::test;
@@ -114,9 +115,10 @@ TEST_CASE("Ten megabytes of brackets, or of nested objects, are one clear error"
 TEST_CASE("A file is written whole or not at all") {
   const Plan plan(tile_problem(3, 3, 1, FullMask{}), "shift", 3);
   CHECK_THROWS_AS(write_schedule("no-such-folder/x.json", plan.problem, plan.schedule), EnvironmentError);
-  write_schedule("written.json", plan.problem, plan.schedule);
-  CHECK(read_schedule("written.json").schedule == plan.schedule);
-  for (const auto& entry : std::filesystem::directory_iterator(".")) {
-    CHECK(entry.path().extension() != ".tmp");
-  }
+  const TemporaryFolder folder;
+  write_schedule(folder / "written.json", plan.problem, plan.schedule);
+  CHECK(read_schedule(folder / "written.json").schedule == plan.schedule);
+  write_schedule(folder / "written.json", plan.problem, plan.schedule);  // replaces the file
+  const auto files = std::filesystem::directory_iterator(folder.path());
+  CHECK(std::distance(begin(files), end(files)) == 1);
 }
