@@ -1,0 +1,34 @@
+// `dashlab bench`: how fast is what, as CSV.
+#include <fmt/format.h>
+
+#include <memory>
+#include <vector>
+
+#include "commands.hpp"
+#include "dashlab/bench/cpu.hpp"
+#include "dashlab/bench/measure.hpp"
+#include "dashlab/core/error.hpp"
+
+namespace dashlab::cli {
+
+void add_bench(CLI::App& app, Context& /*context*/) {
+  struct Options {
+    bool cpu = false;
+  };
+  auto o = std::make_shared<Options>();
+  auto* command = app.add_subcommand("bench", "Measure this machine; CSV on standard output");
+  command->add_flag("--cpu", o->cpu, "the emulator's arithmetic on one core");
+  command->footer("Example: dashlab bench --cpu");
+  command->callback([o] {
+    // One entry for each flag; more kinds of measurements go here.
+    std::vector<bench::Row> rows;
+    const auto append = [&](const std::vector<bench::Row>& more) {
+      rows.insert(rows.end(), more.begin(), more.end());
+    };
+    if (o->cpu) append(bench::cpu_rows());
+    if (rows.empty()) throw BadInput("bench: nothing to measure; add --cpu");
+    fmt::print("{}", bench::to_csv(rows));
+  });
+}
+
+}  // namespace dashlab::cli
