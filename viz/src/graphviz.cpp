@@ -108,7 +108,6 @@ class Graph {
     graph_attribute("splines", "true");
     graph_attribute("_background", canvas_.background());
     graph_attribute("tooltip", label_text(canvas_.title()));
-    graph_attribute("class", "dashlab");
   }
 
   Agsym_t* node_default(const char* name, const char* value) { return declare(graph_, AGNODE, name, value); }

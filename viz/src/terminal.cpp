@@ -208,10 +208,11 @@ class Drawing {
   [[nodiscard]] std::string legend() const {
     std::vector<std::string> words;
     if (shares_) {
-      words.push_back(fmt::format("{} to {}: share of time busy", signs_.share[1], signs_.share[4]));
+      words.push_back(fmt::format("{} to {}: time busy", signs_.share[1], signs_.share[4]));
       if (sms_per_row_ > 1) words.push_back(fmt::format("{} SMs a row", sms_per_row_));
     } else {
-      words.push_back(fmt::format("{} compute (number: q tile)", signs_.compute));
+      words.push_back(fmt::format("{} compute", signs_.compute));
+      words.emplace_back("number: q tile");
       if (!overlapped_) words.push_back(fmt::format("{} reduce", style_.colour ? "dark" : signs_.reduce));
       words.push_back(fmt::format("{} waiting for a rank", signs_.wait));
     }

@@ -53,13 +53,13 @@ function drawTimeline(canvas, run, view, width) {
   const scale = (right - left) / (view.to - view.from) / run.ticks;
   const origin = left - view.from * scale * run.ticks;
   const x = ticks => origin + ticks * scale;
-  const ink = css("--ink"), idle = css("--idle"), hatch = hatching(pen), paper = css("--paper"), gap = high > 8 ? 2 : high > 5 ? 1 : 0;
+  const critical = css("--critical"), ink = css("--ink"), idle = css("--idle"), hatch = hatching(pen), paper = css("--paper"), gap = high > 8 ? 2 : high > 5 ? 1 : 0;
   pen.font = "11px system-ui, Arial, sans-serif";
   pen.textBaseline = "middle";
   const stride = Math.max(1, Math.ceil(13 / high));
   pen.textAlign = "right";
   pen.fillStyle = css("--quiet");
-  for (let sm = 0; sm < run.sms; sm += stride) pen.fillText("SM " + sm, left - 6, (sm + 0.5) * high);
+  for (let sm = 0; sm < run.sms; sm += stride) pen.fillText("SM " + sm, left - 6, Math.max(6, (sm + 0.5) * high));
   pen.save();
   pen.beginPath();
   pen.rect(left, 0, right - left, height - AXIS);
@@ -105,10 +105,10 @@ function drawTimeline(canvas, run, view, width) {
         pen.fillRect(start - 0.5, top, 1, bottom - top);
       }
       if (run.flags[i] & 3 && stop - start > 5) {
-        pen.strokeStyle = "#1b1f24";
+        pen.strokeStyle = critical;
         pen.lineWidth = 1.6;
         if (run.flags[i] & 1) pen.strokeRect(start + 0.8, top + 0.8, computed - start - 1.6, middle - top - 1.6);
-        if (run.flags[i] & 2) pen.strokeRect(reduce + 0.8, reduceTop + 0.8, Math.max(0.5, stop - reduce - 1.6), bottom - reduceTop - 1.6);
+        if (run.flags[i] & 2 && stop - reduce > 4) pen.strokeRect(reduce + 0.8, reduceTop + 0.8, Math.max(0.5, stop - reduce - 1.6), bottom - reduceTop - 1.6);
       }
     }
   }

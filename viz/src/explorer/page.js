@@ -168,7 +168,7 @@ function fillLegend() {
     ["reduce", pen => { pen.fillStyle = dark; pen.fillRect(0, 0, 18, 12); }],
     ["waiting for its rank", pen => { pen.fillStyle = hatching(pen); pen.fillRect(0, 0, 18, 12); }],
     ["idle", pen => { pen.fillStyle = css("--idle"); pen.fillRect(0, 0, 18, 12); }],
-    ["critical path", pen => { pen.fillStyle = light; pen.fillRect(0, 0, 18, 12); pen.strokeStyle = "#1b1f24"; pen.lineWidth = 2; pen.strokeRect(1, 1, 16, 10); }],
+    ["critical path", pen => { pen.fillStyle = light; pen.fillRect(0, 0, 18, 12); pen.strokeStyle = css("--critical"); pen.lineWidth = 2; pen.strokeRect(1, 1, 16, 10); }],
     ["lower bound", pen => { pen.strokeStyle = css("--ink"); pen.setLineDash([4, 2]); pen.beginPath(); pen.moveTo(9, 0); pen.lineTo(9, 12); pen.stroke(); }],
     ["grid: to come", pen => { pen.fillStyle = css("--pending"); pen.fillRect(0, 0, 18, 12); }],
     ["grid: done", pen => { pen.fillStyle = css("--done"); pen.fillRect(0, 0, 18, 12); pen.strokeStyle = css("--line"); pen.strokeRect(0.5, 0.5, 17, 11); }],
