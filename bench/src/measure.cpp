@@ -5,15 +5,25 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <stdexcept>
 
 namespace dashlab::bench {
 namespace {
 
-double seconds_of(const std::function<void()>& run, int times) {
-  const auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < times; ++i) run();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+double now(Clock clock) {
+  if (clock == Clock::thread) {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double seconds_of(const Contender& contender, int times) {
+  const double begin = now(contender.clock);
+  for (int i = 0; i < times; ++i) contender.run();
+  return now(contender.clock) - begin;
 }
 
 /// A field of CSV; quoted where it has to be.
@@ -39,14 +49,14 @@ Comparison::Comparison(std::vector<Contender> contenders, int rounds, double sli
     contender.prepare();
     contender.run();  // warm up
     int n = 1;
-    for (double taken = 0; (taken = seconds_of(contender.run, n)) < slice_seconds / 2; n *= 2) {
+    for (double taken = 0; (taken = seconds_of(contender, n)) < slice_seconds / 2; n *= 2) {
     }
     times.push_back(n);
   }
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < contenders_.size(); ++i) {
       contenders_[i].prepare();
-      rates_[i].push_back(contenders_[i].work * times[i] / seconds_of(contenders_[i].run, times[i]));
+      rates_[i].push_back(contenders_[i].work * times[i] / seconds_of(contenders_[i], times[i]));
     }
   }
 }

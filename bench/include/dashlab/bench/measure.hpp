@@ -2,11 +2,16 @@
 // alike.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
 namespace dashlab::bench {
+
+/// What a rate is taken over: all that passes, or what this thread got of a core. The latter tells what one
+/// core can do even on a busy machine.
+enum class Clock : std::uint8_t { wall, thread };
 
 /// Something to be timed.
 struct Contender {
@@ -15,6 +20,7 @@ struct Contender {
   double work = 0;            ///< in that unit, for one call of `run`, e.g. 0.0168 for 2^24 multiply-adds
   std::function<void()> run;  ///< does the work once
   std::function<void()> prepare = [] {};  ///< called before each round, untimed
+  Clock clock = Clock::wall;
 };
 
 /// Rates over all rounds.
