@@ -14,7 +14,7 @@ show() {
 }
 
 title 'Are these the bits that the GPU kernels must give? Recorded on an H200, recomputed here'
-for file in tests/data/fa3/*.safetensors; do
+for file in tests/data/fa3/*.safetensors tests/data/fa2/*.safetensors; do
   show audit "$file"
 done
 
