@@ -18,7 +18,7 @@ for file in tests/data/fa3/*.safetensors tests/data/fa2/*.safetensors; do
   show audit "$file"
 done
 
-title 'Five schedules of the same work: causal mask, 8 x 8 tiles, 2 heads, 8 SMs'
+title 'Schedules of the same work: causal mask, 8 x 8 tiles, 2 heads, 8 SMs'
 show compare --mask causal --tiles 8 --heads 2
 
 title 'Pictures'
