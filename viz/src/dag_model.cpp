@@ -32,6 +32,11 @@ class Builder {
     add_group_order();
     mark_critical();
     mark_cycle();
+    if (std::ranges::any_of(dag_.edges, &DagEdge::in_cycle)) {
+      // Beside a deadlock, depth does not matter.
+      for (DagEdge& edge : dag_.edges) edge.against_lemma1 = false;
+      dag_.against_lemma1 = 0;
+    }
     shrink();
     return std::move(dag_);
   }
@@ -136,7 +141,8 @@ class Builder {
     const DagNode &a = dag_.nodes[from], &b = dag_.nodes[to];
     if (a.phantom) {
       edge.in_cycle = true;
-      edge.wait = fmt::format("kv {} waits for kv {}, which the mask skips", b.kv, a.kv);
+      edge.wait = fmt::format("kv {} waits on row q {} of head {} for kv {}, which the mask skips", b.kv, b.q,
+                              b.head, a.kv);
     } else if (!b.phantom && a.sm != b.sm && a.step >= b.step) {
       // Depth of the end of a's reduce against the start of b's: with equal costs, (step + 1)(c + r) > step(c
       // + r) + c.
@@ -221,8 +227,10 @@ class Builder {
 
   void mark_wait(std::size_t from, std::size_t to) {
     const DagNode &a = dag_.nodes[from], &b = dag_.nodes[to];
-    std::string wait = a.phantom ? fmt::format("kv {} waits for kv {}, which the mask skips", b.kv, a.kv)
-                                 : fmt::format("kv {} waits for kv {} on row q {}", b.kv, a.kv, b.q);
+    std::string wait =
+        a.phantom ? fmt::format("kv {} waits on row q {} of head {} for kv {}, which the mask skips", b.kv,
+                                b.q, b.head, a.kv)
+                  : fmt::format("kv {} waits for kv {} on row q {} of head {}", b.kv, a.kv, b.q, b.head);
     if (a.head != b.head) wait = fmt::format("head {} waits for head {} on kv {}", b.head, a.head, b.kv);
     for (DagEdge& edge : dag_.edges)
       if (edge.kind != EdgeKind::program && edge.from == from && edge.to == to) {

@@ -15,11 +15,12 @@
 namespace dashlab::viz {
 namespace {
 
-constexpr double margin = 24, gutter = 52, header = 96, footer = 54;
+constexpr double margin = 24, gutter = 52, header = 96, footer = 54, wait_line = 15;
+constexpr std::size_t most_waits = 12;  // named in the header
 
 // Sizes of the grid: roomy for tasks, tight for collapsed chains.
 struct Grid {
-  double box_width = 54, box_height = 28, column_pitch = 80, row_pitch = 66, padding = 8;
+  double box_width = 54, box_height = 28, column_pitch = 80, row_pitch = 74, padding = 9;
 };
 constexpr Grid task_grid{}, chain_grid{62, 15, 84, 27, 3};
 
@@ -30,8 +31,10 @@ class Drawing {
         dag_(dag),
         grid_(dag.collapsed ? chain_grid : task_grid),
         rows_(dag.rows + (dag.phantoms ? 1 : 0)),
+        waits_(named_waits(dag)),
+        header_(header + wait_line * static_cast<double>(std::min(waits_.size(), most_waits + 1))),
         canvas_(std::max(760.0, margin * 2 + gutter + dag.columns * grid_.column_pitch),
-                header + rows_ * grid_.row_pitch + footer, input.title) {}
+                header_ + rows_ * grid_.row_pitch + footer, input.title) {}
 
   Picture draw() {
     words();
@@ -46,13 +49,19 @@ class Drawing {
   }
 
  private:
+  static std::vector<const DagEdge*> named_waits(const Dag& dag) {
+    std::vector<const DagEdge*> waits;
+    for (const DagEdge& edge : dag.edges)
+      if (!edge.wait.empty()) waits.push_back(&edge);
+    return waits;
+  }
   static int importance(const DagEdge& edge) {
     return edge.in_cycle || edge.critical ? 2 : edge.against_lemma1 ? 1 : 0;
   }
   [[nodiscard]] double x(const DagNode& node) const {
     return margin + gutter + (node.step + 0.5) * grid_.column_pitch;
   }
-  [[nodiscard]] double y(const DagNode& node) const { return header + (node.sm + 0.5) * grid_.row_pitch; }
+  [[nodiscard]] double y(const DagNode& node) const { return header_ + (node.sm + 0.5) * grid_.row_pitch; }
 
   void words() {
     const double room = canvas_.width() - 2 * margin;
@@ -66,22 +75,37 @@ class Drawing {
                           time_text(input_.timeline->makespan, input_.timeline->ticks_per_unit),
                           unit_text(*input_.timeline));
     canvas_.text(margin, 54, fit_text(line, 12, room), {12, colour::quiet, Align::left, false});
-    std::string alarm;
-    if (input_.verification != nullptr)
-      for (const VerifyError& error : input_.verification->errors) {
-        if (alarm.empty() || !error.cycle.empty()) alarm = error.message;
-        if (!error.cycle.empty()) break;
-      }
-    if (!alarm.empty()) {
-      canvas_.text(margin, 72, fit_text(alarm, 12, room, true), {12, colour::alarm, Align::left, true});
+    const std::string trouble = alarm();
+    if (!trouble.empty()) {
+      canvas_.text(margin, 72, fit_text(trouble, 12, room, true), {12, colour::alarm, Align::left, true});
     } else if (!dag_.note.empty()) {
       canvas_.text(margin, 72, fit_text(dag_.note, 11, room), {11, colour::quiet, Align::left, false});
     }
+    for (std::size_t i = 0; i < std::min(waits_.size(), most_waits); ++i)
+      canvas_.text(margin, 72 + wait_line * static_cast<double>(i + 1),
+                   fit_text(fmt::format("{}. {}", i + 1, waits_[i]->wait), 11, room),
+                   {11, colour::alarm, Align::left, false});
+    if (waits_.size() > most_waits)
+      canvas_.text(margin, 72 + wait_line * (most_waits + 1),
+                   fmt::format("and {} more", waits_.size() - most_waits),
+                   {11, colour::alarm, Align::left, false});
     const std::uint32_t stride = dag_.columns > 60 ? 5 : 1;
-    canvas_.text(margin + gutter - 8, header - 6, "step", {9.5, colour::quiet, Align::right, false});
+    canvas_.text(margin + gutter - 8, header_ - 6, "step", {9.5, colour::quiet, Align::right, false});
     for (std::uint32_t step = 0; step < dag_.columns; step += stride)
-      canvas_.text(margin + gutter + (step + 0.5) * grid_.column_pitch, header - 6, std::to_string(step),
+      canvas_.text(margin + gutter + (step + 0.5) * grid_.column_pitch, header_ - 6, std::to_string(step),
                    {9.5, colour::quiet, Align::centre, false});
+  }
+
+  // What is wrong with the schedule, in one line; empty when nothing is.
+  [[nodiscard]] std::string alarm() const {
+    if (input_.verification == nullptr || input_.verification->errors.empty()) return {};
+    for (const VerifyError& error : input_.verification->errors)
+      if (!error.cycle.empty()) {
+        if (dag_.phantoms || waits_.size() < 2) return error.message;
+        return fmt::format("{}: a circle of {} waits, none of which can end", to_string(error.kind),
+                           waits_.size());
+      }
+    return input_.verification->errors.front().message;
   }
 
   void clusters() {
@@ -92,11 +116,11 @@ class Drawing {
       Cluster& cluster = clusters[row];
       const bool phantoms = row == dag_.rows;
       cluster.left = margin + gutter, cluster.right = margin + gutter + dag_.columns * grid_.column_pitch;
-      cluster.top = header + row * grid_.row_pitch + grid_.padding,
-      cluster.bottom = header + (row + 1) * grid_.row_pitch - grid_.padding;
+      cluster.top = header_ + row * grid_.row_pitch + grid_.padding,
+      cluster.bottom = header_ + (row + 1) * grid_.row_pitch - grid_.padding;
       cluster.name = phantoms ? "tiles that never add" : fmt::format("SM {}", row);
       if (phantoms) cluster.fill = colour::paper, cluster.line = colour::alarm;
-      canvas_.text(margin + gutter - 8, header + (row + 0.5) * grid_.row_pitch + 4,
+      canvas_.text(margin + gutter - 8, header_ + (row + 0.5) * grid_.row_pitch + 4,
                    phantoms ? "no task" : cluster.name,
                    {11, phantoms ? colour::alarm : colour::quiet, Align::right, phantoms});
       canvas_.add(std::move(cluster));
@@ -150,7 +174,9 @@ class Drawing {
                                                         : head_colour(a.head).reduce;
     curve.width = edge.in_cycle || edge.critical ? 2.6 : 1;
     route(a, b, edge.kind, curve);
-    if (!edge.wait.empty()) note(curve, edge.wait);
+    if (!edge.wait.empty())
+      badge(curve, static_cast<std::size_t>(std::ranges::find(waits_, &edge) - waits_.begin()) + 1,
+            edge.wait);
     canvas_.add(std::move(curve));
   }
 
@@ -180,21 +206,23 @@ class Drawing {
     curve.points = {{x0, y0}, {x0 + bow, y0 + down * reach}, {x1 + bow, y1 - down * reach}, {x1, y1}};
   }
 
-  // The name of a wait on a white card at the middle of its curve.
-  void note(const Curve& curve, const std::string& text) {
+  // The wait's number on its curve, as the header lists it; beside the middle where curves cross.
+  void badge(const Curve& curve, std::size_t number, const std::string& text) {
     const auto& p = curve.points;
-    const double at_x = (p[0].first + 3 * p[1].first + 3 * p[2].first + p[3].first) / 8;
-    const double at_y = (p[0].second + 3 * p[1].second + 3 * p[2].second + p[3].second) / 8;
-    Box card;
-    const double width = text_width(text, 9) * 1.08 + 10;
-    const double centre = std::clamp(at_x, margin + width / 2, canvas_.width() - margin - width / 2);
-    card.left = centre - width / 2, card.right = centre + width / 2;
-    card.top = at_y - 8, card.bottom = at_y + 8;
-    card.fill = colour::paper, card.line = colour::alarm, card.line_width = 0.8;
-    card.name = fmt::format("wait {}: {}", ++notes_, text);
-    card.label = text;
-    card.font_size = 9, card.font_colour = colour::alarm;
-    canvas_.add(std::move(card));
+    const double t = number % 2 == 0 ? 0.34 : 0.66, u = 1 - t;
+    const auto at = [&](double a, double b, double c, double d) {
+      return u * u * u * a + 3 * u * u * t * b + 3 * u * t * t * c + t * t * t * d;
+    };
+    const double x = at(p[0].first, p[1].first, p[2].first, p[3].first);
+    const double y = at(p[0].second, p[1].second, p[2].second, p[3].second);
+    Box box;
+    box.left = x - 7, box.right = x + 7, box.top = y - 7, box.bottom = y + 7;
+    box.fill = colour::paper, box.line = colour::alarm, box.line_width = 1;
+    box.rounded = true;
+    box.name = fmt::format("wait {}: {}", number, text);
+    box.label = std::to_string(number);
+    box.font_size = 9, box.font_colour = colour::alarm;
+    canvas_.add(std::move(box));
   }
 
   void legend() {
@@ -225,8 +253,9 @@ class Drawing {
   const Dag& dag_;
   const Grid& grid_;
   std::uint32_t rows_;
+  std::vector<const DagEdge*> waits_;
+  double header_;
   Canvas canvas_;
-  int notes_ = 0;
 };
 
 }  // namespace

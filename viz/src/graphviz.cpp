@@ -277,7 +277,33 @@ std::string graph_text(Agraph_t* graph) {
   return text;
 }
 
+// Without a font Pango draws an empty box for every letter, or reports letters kilometres wide, and nobody complains.
+// So two letters are measured first, once: in any font for text a W is wider than an i.
+void need_a_font() {
+  static bool found = false;
+  if (found) return;
+  Agraph_t* graph = agopen(mutable_text("font"), Agdirected, nullptr);
+  Agsym_t* label = declare(graph, AGNODE, "label", "");
+  declare(graph, AGNODE, "fontname", font_family);
+  declare(graph, AGNODE, "pos", "0,0");
+  const auto node = [&](const char* letter) {
+    Agnode_t* made = agnode(graph, mutable_text(letter), 1);
+    set(made, label, letter);
+    return made;
+  };
+  Agnode_t *narrow = node("i"), *wide = node("W");
+  if (gvLayout(context(), graph, "nop2") == 0) {
+    const double width = ND_label(wide)->dimen.x;
+    found = width < 200 && width > 1.2 * ND_label(narrow)->dimen.x;
+    gvFreeLayout(context(), graph);
+  }
+  agclose(graph);
+  if (!found)
+    throw EnvironmentError("no font for text found: install one, for example the package fonts-liberation");
+}
+
 std::string rendered(Agraph_t* graph, const char* format) {
+  need_a_font();
   if (gvLayout(context(), graph, "nop2") != 0) fail("place the picture");
   char* data = nullptr;
   unsigned int size = 0;
