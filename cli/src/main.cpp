@@ -1,6 +1,7 @@
 // The program `dashlab`: dispatches to the commands and turns failures into one line and an exit code.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 
 #include "commands.hpp"
@@ -15,9 +16,13 @@ void add_commands(CLI::App& app, Context& context) {
   dashlab::cli::add_plan(app, context);
   dashlab::cli::add_compare(app, context);
   dashlab::cli::add_verify(app, context);
+  dashlab::cli::add_emulate(app, context);
   dashlab::cli::add_audit(app, context);
   dashlab::cli::add_render(app, context);
   dashlab::cli::add_selftest(app, context);
+#ifdef DASHLAB_BENCH
+  dashlab::cli::add_bench(app, context);
+#endif
 }
 
 int fail(int code, std::string_view message) {
@@ -41,6 +46,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
+    const auto is_first = [&](const CLI::App* command) { return command->check_name(argv[1]); };
+    if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(app.get_subcommands({}), is_first)) {
+      return fail(exit_bad_input, fmt::format("'{}' is no command; see dashlab --help", argv[1]));
+    }
     const auto chosen = app.get_subcommands();
     const std::string command = chosen.empty() ? "dashlab" : "dashlab " + chosen.front()->get_name();
     return fail(exit_bad_input, fmt::format("{}; see {} --help", error.what(), command));

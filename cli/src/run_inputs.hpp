@@ -1,0 +1,49 @@
+// What `emulate` and `gpu` compute on: tensors from a seed or a file, with problem, recipe and schedule to go
+// with them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dashlab/emulator/inputs.hpp"
+#include "dashlab/emulator/recipes.hpp"
+#include "dashlab/emulator/safetensors.hpp"
+#include "problem_flags.hpp"
+#include "run_flags.hpp"
+
+namespace dashlab::cli {
+
+/// --seed N | --input FILE, --profile, --recipe, --forward RECIPE, --scale, --arrival random:SEED.
+struct InputFlags {
+  std::optional<std::uint64_t> seed;
+  std::optional<std::string> input, profile, forward, scale, arrival;
+  std::string recipe = "dashlab";
+
+  void add_to(CLI::App& command);
+};
+
+/// Owns everything a run reads. o and lse come from the file or from the forward recipe.
+struct RunInputs {
+  RecipeRun run;
+  PlannedSchedule plan;
+  AttentionInputs tensors;
+  DType dtype = DType::bf16;
+  std::unique_ptr<SafetensorsFile> file;
+  SeededInputs seeded;
+  std::optional<ForwardResult> forward;  ///< set where o and lse were computed here
+
+  /// What a saved result says about itself; the same keys that `audit` reads.
+  [[nodiscard]] Metadata metadata(const InputFlags& flags) const;
+};
+
+/// Throws BadInput where flags, file and recipe contradict each other.
+RunInputs make_run(const ProblemFlags& problem, const ScheduleFlags& schedule, const InputFlags& input,
+                   RunFlags& run);
+
+/// The tensors of a saved run, in the order in which they are written.
+std::vector<std::pair<std::string, TensorView>> saved_tensors(const RunInputs& inputs,
+                                                              const Gradients& gradients);
+
+}  // namespace dashlab::cli
