@@ -1,9 +1,7 @@
 // Lemma 1 and conflict freedom: both look at the run in which no add waits for its rank.
-#include <algorithm>
-#include <tuple>
-
-#include "dashlab/core/simulate.hpp"
 #include "dashlab/core/verify.hpp"
+#include "rows.hpp"
+#include "simulate_alone.hpp"
 
 namespace dashlab {
 
@@ -19,35 +17,24 @@ Alignment alignment(const Problem& problem, const TileMap& tiles, const Schedule
   plain.overlap_depth = 0;
   plain.jitter.reset();
   Timeline free_run;
-  simulate(problem, tiles, unordered, plain, &free_run);
+  simulate_alone(problem, tiles, unordered, plain, &free_run);
 
-  // Adds of each row as the free run has them, and at which place of the schedule's order each stands.
-  struct Add {
-    std::uint64_t row;
-    std::int64_t start;
-    std::int64_t end;
-    std::uint32_t kv;
-  };
-  std::vector<Add> adds;
-  adds.reserve(free_run.tasks.size());
-  for (const TaskSpan& t : free_run.tasks) {
-    adds.push_back({std::uint64_t{index(t.head)} * tiles.q_tiles() + index(t.q), t.reduce_start, t.reduce_end,
-                    index(t.kv)});
-  }
-  std::ranges::sort(adds, {}, [](const Add& a) { return std::tuple(a.row, a.start, a.end, a.kv); });
+  const TimelineRows rows(free_run.tasks);
   Alignment result{true, true};
-  for (std::size_t i = 1; i < adds.size(); ++i) {
-    if (adds[i].row == adds[i - 1].row && adds[i].start < adds[i - 1].end) result.conflict_free = false;
-  }
-  std::vector<std::size_t> of_kv(tiles.kv_tiles());
-  for (std::size_t begin = 0; begin < adds.size();) {
-    std::size_t end = begin;
-    for (; end < adds.size() && adds[end].row == adds[begin].row; ++end) of_kv[adds[end].kv] = end;
-    const auto order = schedule.reduce_order(adds[begin].row);
-    for (std::size_t rank = 1; rank < order.size(); ++rank) {
-      if (adds[of_kv[order[rank]]].start < adds[of_kv[order[rank - 1]]].end) result.lemma1 = false;
+  std::vector<const TaskSpan*> of_kv(tiles.kv_tiles());
+  for (std::size_t r = 0; r < rows.count(); ++r) {
+    const auto row = rows.row(r);
+    if (row.empty()) continue;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const TaskSpan& task = free_run.tasks[row[i]];
+      of_kv[index(task.kv)] = &task;
+      if (i > 0 && task.reduce_start < free_run.tasks[row[i - 1]].reduce_end) result.conflict_free = false;
     }
-    begin = end;
+    const TaskSpan& any = free_run.tasks[row.front()];
+    const auto order = schedule.reduce_order(std::size_t{index(any.head)} * tiles.q_tiles() + index(any.q));
+    for (std::size_t rank = 1; rank < order.size(); ++rank) {
+      if (of_kv[order[rank]]->reduce_start < of_kv[order[rank - 1]]->reduce_end) result.lemma1 = false;
+    }
   }
   return result;
 }

@@ -1,36 +1,24 @@
 #include "critical_path.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
-#include <tuple>
+#include <span>
+
+#include "rows.hpp"
 
 namespace dashlab {
 namespace {
-
-auto row_key(const TaskSpan& t) {
-  return std::tuple(index(t.head), index(t.q));
-}
-
-// Tasks of each row in the order of their adds.
-std::vector<std::size_t> by_row(const std::vector<TaskSpan>& tasks) {
-  std::vector<std::size_t> order(tasks.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, {}, [&](std::size_t i) {
-    return std::tuple(row_key(tasks[i]), tasks[i].reduce_start, tasks[i].rank, index(tasks[i].sm));
-  });
-  return order;
-}
 
 class PathWalk {
  public:
   PathWalk(const Timeline& timeline, int overlap_depth)
       : tasks_(timeline.tasks),
         lookback_(static_cast<std::size_t>(overlap_depth) + 1),
-        before_in_row_(tasks_.size()) {
-    const auto order = by_row(tasks_);
-    for (std::size_t i = 1; i < order.size(); ++i) {
-      if (row_key(tasks_[order[i]]) == row_key(tasks_[order[i - 1]])) before_in_row_[order[i]] = order[i - 1];
+        before_in_row_(tasks_.size(), none) {
+    const TimelineRows rows(tasks_);
+    for (std::size_t r = 0; r < rows.count(); ++r) {
+      const auto row = rows.row(r);
+      for (std::size_t i = 1; i < row.size(); ++i) before_in_row_[row[i]] = row[i - 1];
     }
   }
 
@@ -62,7 +50,8 @@ class PathWalk {
       if (t.reduce_start == t.compute_end) return CriticalStep{step.task, Phase::compute};
       const auto own = earlier(step.task, 1);
       if (own && tasks_[*own].reduce_end == t.reduce_start) return CriticalStep{*own, Phase::reduce};
-      if (before_in_row_[step.task]) return CriticalStep{*before_in_row_[step.task], Phase::reduce};
+      const std::size_t predecessor = before_in_row_[step.task];
+      if (predecessor != none) return CriticalStep{predecessor, Phase::reduce};
       return CriticalStep{step.task, Phase::compute};
     }
     if (t.compute_start == 0) return std::nullopt;
@@ -80,21 +69,38 @@ class PathWalk {
 
   const std::vector<TaskSpan>& tasks_;
   std::size_t lookback_;
-  std::vector<std::optional<std::size_t>> before_in_row_;
+  static constexpr std::size_t none = SIZE_MAX;
+  std::vector<std::size_t> before_in_row_;
 };
+
+// Tasks come in the order in which their SM ran them, so collecting each SM's is nearly all there is to sort.
+void sort_by_sm(std::vector<TaskSpan>& tasks, std::uint32_t sms) {
+  std::vector<std::size_t> next(std::size_t{sms} + 1, 0);
+  for (const TaskSpan& t : tasks) ++next[index(t.sm) + std::size_t{1}];
+  for (std::size_t sm = 0; sm < sms; ++sm) next[sm + 1] += next[sm];
+  const std::vector<std::size_t> begin = next;
+  std::vector<TaskSpan> sorted(tasks.size());
+  for (const TaskSpan& t : tasks) sorted[next[index(t.sm)]++] = t;
+  for (std::size_t sm = 0; sm < sms; ++sm) {
+    const std::span mine(sorted.data() + begin[sm], begin[sm + 1] - begin[sm]);
+    if (!std::ranges::is_sorted(mine, {}, &TaskSpan::compute_start)) {
+      std::ranges::stable_sort(mine, {}, &TaskSpan::compute_start);
+    }
+  }
+  tasks = std::move(sorted);
+}
 
 }  // namespace
 
 void finish_timeline(Timeline& timeline, DqMode mode, int overlap_depth) {
   auto& tasks = timeline.tasks;
-  std::ranges::stable_sort(tasks, {},
-                           [](const TaskSpan& t) { return std::pair(index(t.sm), t.compute_start); });
+  sort_by_sm(tasks, timeline.sms);
   if (tasks.empty()) return;
   if (mode == DqMode::arrival) {
-    const auto order = by_row(tasks);
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const bool same_row = i > 0 && row_key(tasks[order[i]]) == row_key(tasks[order[i - 1]]);
-      tasks[order[i]].rank = same_row ? tasks[order[i - 1]].rank + 1 : 0;
+    const TimelineRows rows(tasks);
+    for (std::size_t r = 0; r < rows.count(); ++r) {
+      std::uint32_t rank = 0;
+      for (std::size_t task : rows.row(r)) tasks[task].rank = rank++;
     }
   }
   if (overlap_depth >= 0) timeline.critical_path = PathWalk(timeline, overlap_depth).run();

@@ -44,10 +44,9 @@ class StuckRun {
     }
     for (const Wait& wait : waits) {
       if (wait.blocker == Blocker::nobody) {
-        errors.add(
-            ErrorKind::deadlock,
-            fmt::format("{} waits for {}, which never adds", text(wait.task), text(wait.needs)),
-            {cycle_step(wait.task, wait.slot, true), cycle_step(wait.needs, wait.slot, false)});
+        errors.add(ErrorKind::deadlock,
+                   fmt::format("{} waits for {}, which never adds", text(wait.task), text(wait.needs)),
+                   {cycle_step(wait.task, wait.slot, true), cycle_step(wait.needs, wait.slot, false)});
         return;
       }
     }

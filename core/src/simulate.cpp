@@ -9,6 +9,7 @@
 #include "dashlab/core/error.hpp"
 #include "execution.hpp"
 #include "resident.hpp"
+#include "simulate_alone.hpp"
 #include "task_costs.hpp"
 
 namespace dashlab {
@@ -165,6 +166,8 @@ namespace {
   throw BadInput(fmt::format("schedule {}: deadlocks; `dashlab verify` names the cycle", schedule.name));
 }
 
+}  // namespace
+
 Simulation simulate_alone(const Problem& problem, const TileMap& tiles, const Schedule& schedule,
                           const Costs& costs, Timeline* timeline) {
   TimedClock clock(tiles, schedule, costs, schedule.sms, timeline);
@@ -172,8 +175,6 @@ Simulation simulate_alone(const Problem& problem, const TileMap& tiles, const Sc
   if (!execution.run()) fail_deadlocked(schedule);
   return clock.result();
 }
-
-}  // namespace
 
 Simulation simulate(const Problem& problem, const TileMap& tiles, const Schedule& schedule,
                     const Costs& costs, Timeline* timeline, std::uint32_t resident_per_sm) {

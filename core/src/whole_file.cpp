@@ -24,27 +24,42 @@ std::string read_file(const std::filesystem::path& path) {
   return std::move(content).str();
 }
 
+void fail_to_write(const std::filesystem::path& path, std::string_view what, int error_number) {
+  const std::string reason = fmt::format("{}: {} ({})", path.string(), what, std::strerror(error_number));
+  switch (error_number) {
+    case EACCES:
+    case EEXIST:
+    case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case ENOENT:
+    case ENOTDIR:
+    case EPERM:
+    case EROFS:
+      throw BadInput(reason + "; choose a folder that exists and can be written");
+    default:
+      throw EnvironmentError(reason + "; make room, or choose another disk");
+  }
+}
+
 void write_file(const std::filesystem::path& path, std::string_view content) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
+    fail_to_write(path, "is no regular file", EEXIST);  // renaming would replace a device or fail on a folder
+  }
   std::filesystem::path temporary = path;
   temporary += fmt::format(".{}.tmp", getpid());
-  const auto fail = [&](std::string_view what) {
-    const int reason = errno;
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    throw EnvironmentError(fmt::format("{}: {} ({}); choose a folder that can be written", path.string(),
-                                       what, std::strerror(reason)));
+  const auto fail = [&](std::string_view what, int error_number) {
+    std::filesystem::remove(temporary, error);
+    fail_to_write(path, what, error_number);
   };
   std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-  if (!out) fail("cannot be created");
+  if (!out) fail("cannot be created", errno);
   out.write(content.data(), static_cast<std::streamsize>(content.size()));
   out.close();
-  if (!out) fail("cannot be written");
-  std::error_code error;
+  if (!out) fail("cannot be written", errno);
   std::filesystem::rename(temporary, path, error);
-  if (error) {
-    errno = error.value();
-    fail("cannot be put in place");
-  }
+  if (error) fail("cannot be put in place", error.value());
 }
 
 }  // namespace dashlab

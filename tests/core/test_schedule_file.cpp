@@ -114,7 +114,9 @@ TEST_CASE("Ten megabytes of brackets, or of nested objects, are one clear error"
 
 TEST_CASE("A file is written whole or not at all") {
   const Plan plan(tile_problem(3, 3, 1, FullMask{}), "shift", 3);
-  CHECK_THROWS_AS(write_schedule("no-such-folder/x.json", plan.problem, plan.schedule), EnvironmentError);
+  CHECK_THROWS_AS(write_schedule("no-such-folder/x.json", plan.problem, plan.schedule), BadInput);
+  CHECK_THROWS_AS(write_schedule("/dev/null", plan.problem, plan.schedule), BadInput);
+  CHECK_THROWS_AS(write_schedule("/dev/full/x", plan.problem, plan.schedule), BadInput);
   const TemporaryFolder folder;
   write_schedule(folder / "written.json", plan.problem, plan.schedule);
   CHECK(read_schedule(folder / "written.json").schedule == plan.schedule);
