@@ -15,7 +15,7 @@ template <class Config>
 struct Producer {
   HopperShared<Config>& shared;
   const HopperParams& params;
-  ptx::Ring stage{};
+  ptx::Ring q{}, dout{};
 
   __device__ void load_step(std::uint64_t index) {
     const DeviceStep step = params.schedule.steps[index];
@@ -24,21 +24,21 @@ struct Producer {
     const auto batch = static_cast<std::int32_t>(step.head / params.heads);
     const auto head = static_cast<std::int32_t>(step.head % params.heads);
     const std::size_t offset = static_cast<std::size_t>(step.row) * Config::tile_q;
-    const std::uint32_t s = stage.stage;
 
-    ptx::wait(shared.q_empty[s], stage.parity ^ 1);
-    shared.stage[s] = {step.q_tile, step.rank_and_flags & 3U, static_cast<std::uint32_t>(index), 0};
-    ptx::arrive_expect_tx(shared.q_full[s], Config::q_bytes + Config::row_bytes);
+    ptx::wait(shared.q_empty[q.stage], q.parity ^ 1);
+    shared.stage[q.stage] = {step.q_tile, step.rank_and_flags & 3U, static_cast<std::uint32_t>(index), 0};
+    ptx::arrive_expect_tx(shared.q_full[q.stage], Config::q_bytes + Config::row_bytes);
     for (int b = 0; b < Config::blocks; ++b)
-      ptx::copy_tensor(shared.q[s][b], params.q, 64 * b, head, row, batch, shared.q_full[s]);
-    ptx::copy_bulk(shared.lse2[s], params.lse2 + offset, Config::row_bytes, shared.q_full[s]);
+      ptx::copy_tensor(shared.q[q.stage][b], params.q, 64 * b, head, row, batch, shared.q_full[q.stage]);
+    ptx::copy_bulk(shared.lse2[q.stage], params.lse2 + offset, Config::row_bytes, shared.q_full[q.stage]);
+    q.advance<Config::q_stages>();
 
-    ptx::wait(shared.dout_empty[s], stage.parity ^ 1);
-    ptx::arrive_expect_tx(shared.dout_full[s], Config::q_bytes + Config::row_bytes);
+    ptx::wait(shared.dout_empty[dout.stage], dout.parity ^ 1);
+    ptx::arrive_expect_tx(shared.dout_full[dout.stage], Config::q_bytes + Config::row_bytes);
     for (int b = 0; b < Config::blocks; ++b)
-      ptx::copy_tensor(shared.dout[s][b], params.dout, 64 * b, head, row, batch, shared.dout_full[s]);
-    ptx::copy_bulk(shared.dpsum[s], params.dpsum + offset, Config::row_bytes, shared.dout_full[s]);
-    stage.advance<Config::stages>();
+      ptx::copy_tensor(shared.dout[dout.stage][b], params.dout, 64 * b, head, row, batch, shared.dout_full[dout.stage]);
+    ptx::copy_bulk(shared.dpsum[dout.stage], params.dpsum + offset, Config::row_bytes, shared.dout_full[dout.stage]);
+    dout.advance<Config::dout_stages>();
   }
 
   __device__ void load_kv(const DeviceChain& chain) {
@@ -288,11 +288,16 @@ struct Matrix {
     }
   }
 
+  /// What runs through all steps of a CTA.
+  struct Progress {
+    ptx::Ring q{}, dout{};
+    ptx::Ring dq{0, 1};
+    std::uint32_t tile = 0;
+  };
+
   __device__ void run() const {
     std::uint32_t kv_parity = 0;
-    std::uint32_t tile = 0;
-    ptx::Ring stage{};
-    ptx::Ring dq_ring{0, 1};
+    Progress at;
     while (true) {
       ptx::wait(shared.kv_full, kv_parity);
       kv_parity ^= 1;
@@ -302,79 +307,116 @@ struct Matrix {
       float dv[out_registers];
 #pragma unroll
       for (int i = 0; i < out_registers; ++i) dk[i] = dv[i] = 0.0F;
-      for (std::uint32_t i = 0; i < chain.step_count; ++i, ++tile) step(dk, dv, chain, stage, dq_ring, tile);
+      if (chain.step_count > 0) {
+        float s[score_registers];
+        float dp[score_registers];
+        if constexpr (Config::next_scores == NextScores::after_dq) {
+          start_s(s, at.q);
+          start_dp(dp, at.dout);
+        }
+        for (std::uint32_t i = 1; i < chain.step_count; ++i) step<true>(dk, dv, s, dp, chain, at);
+        step<false>(dk, dv, s, dp, chain, at);
+      }
       arrive_as_warp(shared.kv_empty);
       finish_chain(dk, dv, chain);
     }
   }
 
-  __device__ __forceinline__ void step(float (&dk)[out_registers], float (&dv)[out_registers], const ChainInfo& chain,
-                                       ptx::Ring& stage, ptx::Ring& dq_ring, std::uint32_t tile) const {
-    const std::uint32_t s = stage.stage;
-    float scores_s[score_registers];
-    float scores_dp[score_registers];
-    std::uint32_t p16[score_registers / 2];
-    std::uint32_t ds16[score_registers / 2];
-
-    ptx::wait(shared.q_full[s], stage.parity);
-    const StageInfo info = shared.stage[s];
-    TaskTrace* trace = params.schedule.trace != nullptr && thread == 0 ? params.schedule.trace + info.step : nullptr;
-    if (trace != nullptr) {
-      trace->compute_start = static_cast<std::int64_t>(ptx::sm_clock());
-      trace->sm = blockIdx.x;
-      trace->chain = chain.index;
-    }
-    ptx::touch(scores_s);
+  /// Starts S^T = K Q^T of the stage that `ring` points to, as one group.
+  __device__ __forceinline__ void start_s(float (&s)[score_registers], const ptx::Ring& ring) const {
+    ptx::wait(shared.q_full[ring.stage], ring.parity);
+    ptx::touch(s);
     ptx::wgmma_fence();
-    scores(scores_s, shared.k, shared.q[s]);
+    scores(s, shared.k, shared.q[ring.stage]);
     ptx::wgmma_commit();
-    ptx::wait(shared.dout_full[s], stage.parity);
-    ptx::touch(scores_dp);
-    ptx::wgmma_fence();
-    scores(scores_dp, shared.v, shared.dout[s]);
-    ptx::wgmma_commit();
+  }
 
-    ptx::wgmma_wait<1>();
-    ptx::touch(scores_s);
-    if ((info.flags & DeviceStep::partial) != 0) mask(scores_s, info.q_tile, chain.kv_tile);
-    const float* lse2 = shared.lse2[s] + lane % 4 * 2;
+  /// Starts dP^T = V dO^T likewise.
+  __device__ __forceinline__ void start_dp(float (&dp)[score_registers], const ptx::Ring& ring) const {
+    ptx::wait(shared.dout_full[ring.stage], ring.parity);
+    ptx::touch(dp);
+    ptx::wgmma_fence();
+    scores(dp, shared.v, shared.dout[ring.stage]);
+    ptx::wgmma_commit();
+  }
+
+  /// p = exp2(s * scale_log2 - lse2), in place.
+  __device__ __forceinline__ void probabilities(float (&s)[score_registers], const float* lse2) const {
 #pragma unroll
     for (int j = 0; j < tile_q / 8; ++j) {
       const float2 two = *reinterpret_cast<const float2*>(lse2 + 8 * j);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const float bias = (i & 1) != 0 ? two.y : two.x;
-        scores_s[4 * j + i] = ptx::exp2_approx_ftz(ptx::fma_ftz(scores_s[4 * j + i], params.scale_log2, -bias));
+        s[4 * j + i] = ptx::exp2_approx_ftz(ptx::fma_ftz(s[4 * j + i], params.scale_log2, -bias));
       }
     }
+  }
 
-    ptx::wgmma_wait<0>();
-    ptx::touch(scores_dp);
-    const float* dpsum = shared.dpsum[s] + lane % 4 * 2;
+  /// dS = p (dP - dpsum); p and dS rounded to the input type.
+  __device__ __forceinline__ void differences(const float (&p)[score_registers], const float (&dp)[score_registers],
+                                              const float* dpsum, std::uint32_t (&p16)[score_registers / 2],
+                                              std::uint32_t (&ds16)[score_registers / 2]) const {
 #pragma unroll
     for (int j = 0; j < tile_q / 8; ++j) {
       const float2 two = *reinterpret_cast<const float2*>(dpsum + 8 * j);
+      float ds[4];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const float sum = (i & 1) != 0 ? two.y : two.x;
-        scores_dp[4 * j + i] = ptx::mul_ftz(scores_s[4 * j + i], ptx::sub_ftz(scores_dp[4 * j + i], sum));
-      }
-      p16[2 * j] = Input::pack(scores_s[4 * j], scores_s[4 * j + 1]);
-      p16[2 * j + 1] = Input::pack(scores_s[4 * j + 2], scores_s[4 * j + 3]);
-      ds16[2 * j] = Input::pack(scores_dp[4 * j], scores_dp[4 * j + 1]);
-      ds16[2 * j + 1] = Input::pack(scores_dp[4 * j + 2], scores_dp[4 * j + 3]);
+      for (int i = 0; i < 4; ++i)
+        ds[i] = ptx::mul_ftz(p[4 * j + i], ptx::sub_ftz(dp[4 * j + i], (i & 1) != 0 ? two.y : two.x));
+      p16[2 * j] = Input::pack(p[4 * j], p[4 * j + 1]);
+      p16[2 * j + 1] = Input::pack(p[4 * j + 2], p[4 * j + 3]);
+      ds16[2 * j] = Input::pack(ds[0], ds[1]);
+      ds16[2 * j + 1] = Input::pack(ds[2], ds[3]);
     }
+  }
+
+  /// One tile. With NextScores::after_dq its S and dP were started by the step before, so that the tensor cores have
+  /// work while the warps hand dQ over; `has_next`: another tile of the chain follows, start its S and dP likewise.
+  template <bool has_next>
+  __device__ __forceinline__ void step(float (&dk)[out_registers], float (&dv)[out_registers], float (&s)[score_registers],
+                                       float (&dp)[score_registers], const ChainInfo& chain, Progress& at) const {
+    const std::uint32_t q_stage = at.q.stage;
+    const std::uint32_t dout_stage = at.dout.stage;
+    constexpr bool next_now = has_next && Config::next_scores == NextScores::after_dq;
+    if constexpr (Config::next_scores == NextScores::with_tile) {
+      start_s(s, at.q);
+      start_dp(dp, at.dout);
+    }
+    at.q.template advance<Config::q_stages>();
+    at.dout.template advance<Config::dout_stages>();
+    const StageInfo info = shared.stage[q_stage];
+    TaskTrace* trace = params.schedule.trace != nullptr && thread == 0 ? params.schedule.trace + info.step : nullptr;
+    if (trace != nullptr) {
+      trace->compute_start = static_cast<std::int64_t>(ptx::sm_clock());
+      trace->sm = blockIdx.x;
+      trace->chain = chain.index;
+    }
+    std::uint32_t p16[score_registers / 2];
+    std::uint32_t ds16[score_registers / 2];
+    ptx::wgmma_wait<1>();
+    ptx::touch(s);
+    if ((info.flags & DeviceStep::partial) != 0) mask(s, info.q_tile, chain.kv_tile);
+    probabilities(s, shared.lse2[q_stage] + lane % 4 * 2);
+    ptx::wgmma_wait<0>();
+    ptx::touch(dp);
+    differences(s, dp, shared.dpsum[dout_stage] + lane % 4 * 2, p16, ds16);
 
     ptx::touch(dv);
     ptx::wgmma_fence();
-    extend(dv, p16, shared.dout[s]);
+    extend(dv, p16, shared.dout[dout_stage]);
     ptx::wgmma_commit();
 
     // Two dS buffers: whoever passes this barrier has finished the dQ product of the step before.
-    void* ds_buffer = shared.ds[tile & 1U];
+    void* ds_buffer = shared.ds[at.tile & 1U];
     store_ds(ds16, ds_buffer);
     ptx::fence_proxy_async_shared();
     ptx::named_barrier(1, Config::matrix_threads);
+    if constexpr (Config::wait_for_dv) {
+      ptx::wgmma_wait<0>();  // frees the registers of p
+      ptx::touch(dv);
+      arrive_as_warp(shared.dout_empty[dout_stage]);
+    }
 
     float dq[dq_registers];
     ptx::touch(dq);
@@ -382,19 +424,23 @@ struct Matrix {
     ptx::wgmma_fence();
     dq_partial(dq, ds_buffer);
     ptx::wgmma_commit();
-    extend(dk, ds16, shared.q[s]);
+    extend(dk, ds16, shared.q[q_stage]);
     ptx::wgmma_commit();
 
-    ptx::wgmma_wait<2>();
-    ptx::touch(dv);
-    arrive_as_warp(shared.dout_empty[s]);
+    if constexpr (!Config::wait_for_dv) {
+      ptx::wgmma_wait<2>();
+      ptx::touch(dv);
+      arrive_as_warp(shared.dout_empty[dout_stage]);
+    }
     ptx::wgmma_wait<1>();
     ptx::touch(dq);
-    write_dq_tile(dq, info.flags, dq_ring, tile);
-    ptx::wgmma_wait<0>();
+    write_dq_tile(dq, info.flags, at.dq, at.tile);
+    ++at.tile;
+    if constexpr (next_now) start_s(s, at.q);
+    ptx::wgmma_wait<next_now ? 1 : 0>();
     ptx::touch(dk);
-    arrive_as_warp(shared.q_empty[s]);
-    stage.advance<Config::stages>();
+    arrive_as_warp(shared.q_empty[q_stage]);
+    if constexpr (next_now) start_dp(dp, at.dout);
     if (trace != nullptr) trace->compute_end = static_cast<std::int64_t>(ptx::sm_clock());
   }
 
@@ -425,9 +471,11 @@ __global__ void __launch_bounds__(Config::threads, 1) hopper_backward(const __gr
     constexpr int matrix_warps = Config::matrix_threads / 32;
     ptx::init(shared.kv_full, 1);
     ptx::init(shared.kv_empty, matrix_warps + 2);
-    for (int s = 0; s < Config::stages; ++s) {
+    for (int s = 0; s < Config::q_stages; ++s) {
       ptx::init(shared.q_full[s], 1);
       ptx::init(shared.q_empty[s], matrix_warps);
+    }
+    for (int s = 0; s < Config::dout_stages; ++s) {
       ptx::init(shared.dout_full[s], 1);
       ptx::init(shared.dout_empty[s], matrix_warps);
     }

@@ -11,15 +11,22 @@
 
 namespace dashlab::gpu {
 
-/// The choices behind one compiled kernel. tile_kv is 128: two matrix warpgroups of 64 kv rows each.
+/// When the scores S of the next tile start: with the next tile, or as soon as this tile's dQ has left the registers.
+enum class NextScores : int { with_tile, after_dq };
+
+/// The choices behind one compiled kernel. tile_kv is 128: two matrix warpgroups of 64 kv rows each. What the
+/// registers (240 a thread) and 227 KB of shared memory leave room for was measured: docs/performance.md.
 template <class Input_, int head_dim_, int tile_q_>
 struct HopperConfig {
   using Input = Input_;
   static constexpr int head_dim = head_dim_;
   static constexpr int tile_q = tile_q_;
   static constexpr int tile_kv = 128;
-  static constexpr int stages = 2;                           ///< of Q and dO
-  static constexpr int dq_buffers = tile_q_ == 80 ? 1 : 2;   ///< dQ tiles on their way out; 80 rows leave room for one
+  static constexpr int q_stages = tile_q_ == 80 ? 2 : 3;
+  static constexpr int dout_stages = 2;
+  static constexpr int dq_buffers = 1;           ///< dQ tiles on their way out
+  static constexpr NextScores next_scores = head_dim_ == 64 ? NextScores::after_dq : NextScores::with_tile;
+  static constexpr bool wait_for_dv = head_dim_ == 128;  ///< before dQ and dK start: frees the registers of p
   static constexpr int blocks = head_dim / 64;               ///< 128-byte-wide blocks of a row
   static constexpr int dq_registers = tile_q * head_dim / 256;
   static constexpr int producer_threads = 128;
@@ -49,17 +56,17 @@ struct alignas(1024) HopperShared {
   using Block16 = std::uint16_t[64];
   Block16 k[Config::blocks][Config::tile_kv];
   Block16 v[Config::blocks][Config::tile_kv];
-  Block16 q[Config::stages][Config::blocks][Config::tile_q];
-  Block16 dout[Config::stages][Config::blocks][Config::tile_q];
+  Block16 q[Config::q_stages][Config::blocks][Config::tile_q];
+  Block16 dout[Config::dout_stages][Config::blocks][Config::tile_q];
   Block16 ds[2][2][Config::tile_q];  ///< [buffer][half of the kv tile][q row]: dS, k of dQ = dS K contiguous
   float dq[Config::dq_buffers][Config::tile_q * Config::head_dim];
-  float lse2[Config::stages][Config::tile_q];
-  float dpsum[Config::stages][Config::tile_q];
-  StageInfo stage[Config::stages];
+  float lse2[Config::q_stages][Config::tile_q];
+  float dpsum[Config::dout_stages][Config::tile_q];
+  StageInfo stage[Config::q_stages];
   ChainInfo chain;
   ptx::Mbarrier kv_full, kv_empty;
-  ptx::Mbarrier q_full[Config::stages], q_empty[Config::stages];
-  ptx::Mbarrier dout_full[Config::stages], dout_empty[Config::stages];
+  ptx::Mbarrier q_full[Config::q_stages], q_empty[Config::q_stages];
+  ptx::Mbarrier dout_full[Config::dout_stages], dout_empty[Config::dout_stages];
   ptx::Mbarrier dq_full[2];                       ///< one per writer
   ptx::Mbarrier dq_empty[Config::dq_buffers];
 };

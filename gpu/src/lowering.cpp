@@ -104,6 +104,7 @@ LoweredSchedule lower(const Problem& problem, const TileMap& tiles, const Schedu
     out.chains.push_back(device);
     out.chain_of_device.push_back(static_cast<std::uint32_t>(c));
   }
+  const auto planned = static_cast<std::uint32_t>(out.chains.size());
   for (std::size_t slot = 0; slot < has_chain.size(); ++slot)
     if (has_chain[slot] == 0) {
       DeviceChain device;
@@ -113,9 +114,10 @@ LoweredSchedule lower(const Problem& problem, const TileMap& tiles, const Schedu
       out.chains.push_back(device);
       out.chain_of_device.push_back(none);
     }
-  if (is_static)  // the lists that are left, and the end; unseen kv tiles go to the last CTA
-    while (out.cta_begin.size() < schedule.sm_begin.size())
-      out.cta_begin.push_back(static_cast<std::uint32_t>(out.chains.size()));
+  if (is_static) {  // the last CTA takes the unseen kv tiles
+    out.cta_begin.resize(schedule.sm_begin.size(), planned);
+    out.cta_begin.back() = static_cast<std::uint32_t>(out.chains.size());
+  }
 
   out.row_addends.assign(static_cast<std::size_t>(problem.total_heads()) * q_tiles, 0);
   for (const DeviceStep& step : out.steps) ++out.row_addends[step.row];

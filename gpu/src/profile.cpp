@@ -2,7 +2,7 @@
 #include <string>
 
 #include "dashlab/core/error.hpp"
-#include "dashlab/gpu/backward.hpp"
+#include "dashlab/gpu/session.hpp"
 
 namespace dashlab::gpu {
 
@@ -19,6 +19,11 @@ Profile parse_profile(std::string_view name) {
   for (const Profile p : {Profile::hopper_bf16, Profile::hopper_fp16, Profile::ieee_fp32})
     if (to_string(p) == name) return p;
   throw BadInput("--profile '" + std::string(name.substr(0, 60)) + "': unknown; use hopper-bf16, hopper-fp16 or ieee-fp32");
+}
+
+Profile profile_of(DType dtype) noexcept {
+  if (dtype == DType::f32) return Profile::ieee_fp32;
+  return dtype == DType::f16 ? Profile::hopper_fp16 : Profile::hopper_bf16;
 }
 
 Stuck::Stuck(const StuckTicket& t)

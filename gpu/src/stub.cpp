@@ -3,6 +3,7 @@
 #include "dashlab/gpu/backward.hpp"
 #include "dashlab/gpu/device.hpp"
 #include "dashlab/gpu/forward.hpp"
+#include "dashlab/gpu/session.hpp"
 
 namespace dashlab::gpu {
 
@@ -34,6 +35,20 @@ Forward::~Forward() = default;
 std::size_t Forward::workspace_bytes() const noexcept { return 0; }
 void Forward::prepare(void*, void*) { throw EnvironmentError(missing); }
 void Forward::run(const ForwardTensors&, void*) { throw EnvironmentError(missing); }
+
+struct BackwardSession::State {};
+
+ForwardResult forward_on_gpu(const Problem&, const AttentionInputs&, float) { throw EnvironmentError(missing); }
+BackwardSession::BackwardSession(const Problem&, const TileMap&, const Schedule&, const AttentionInputs&, const BackwardOptions&) {
+  throw EnvironmentError(missing);
+}
+BackwardSession::~BackwardSession() = default;
+void BackwardSession::run(bool) {}
+double BackwardSession::milliseconds() const noexcept { return 0; }
+void BackwardSession::remember() {}
+std::uint64_t BackwardSession::differing_words() { return 0; }
+Gradients BackwardSession::results() const { return {}; }
+Timeline BackwardSession::timeline() const { return {}; }
 
 bool built_with_cuda() noexcept { return false; }
 std::string cuda_compiler() { return ""; }
