@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "dashlab/bench/cpu.hpp"
 #include "dashlab/bench/measure.hpp"
+#include "dashlab/bench/plan.hpp"
 #include "dashlab/core/error.hpp"
 
 namespace dashlab::cli {
@@ -14,11 +15,13 @@ namespace dashlab::cli {
 void add_bench(CLI::App& app, Context& /*context*/) {
   struct Options {
     bool cpu = false;
+    bool plan = false;
   };
   auto o = std::make_shared<Options>();
   auto* command = app.add_subcommand("bench", "Measure this machine; CSV on standard output");
   command->add_flag("--cpu", o->cpu, "the emulator's arithmetic on one core");
-  command->footer("Example: dashlab bench --cpu");
+  command->add_flag("--plan", o->plan, "building, verifying and simulating millions of tasks on one core");
+  command->footer("Example: dashlab bench --plan");
   command->callback([o] {
     // One entry for each flag; more kinds of measurements go here.
     std::vector<bench::Row> rows;
@@ -26,7 +29,8 @@ void add_bench(CLI::App& app, Context& /*context*/) {
       rows.insert(rows.end(), more.begin(), more.end());
     };
     if (o->cpu) append(bench::cpu_rows());
-    if (rows.empty()) throw BadInput("bench: nothing to measure; add --cpu");
+    if (o->plan) append(bench::plan_rows());
+    if (rows.empty()) throw BadInput("bench: nothing to measure; add --cpu or --plan");
     fmt::print("{}", bench::to_csv(rows));
   });
 }
