@@ -8,6 +8,7 @@
 #include "critical_path.hpp"
 #include "dashlab/core/error.hpp"
 #include "execution.hpp"
+#include "memory.hpp"
 #include "resident.hpp"
 #include "simulate_alone.hpp"
 #include "task_costs.hpp"
@@ -179,6 +180,7 @@ Simulation simulate_alone(const Problem& problem, const TileMap& tiles, const Sc
 Simulation simulate(const Problem& problem, const TileMap& tiles, const Schedule& schedule,
                     const Costs& costs, Timeline* timeline, std::uint32_t resident_per_sm) {
   if (timeline) {
+    require_memory(2 * sizeof(TaskSpan) * schedule.steps.size(), "the timeline");
     *timeline = {};
     timeline->title = fmt::format("{}, {}", schedule.name, to_string(problem.mask));
     timeline->sms = schedule.sms;

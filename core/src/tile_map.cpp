@@ -1,10 +1,8 @@
 #include "dashlab/core/tile_map.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "dashlab/core/error.hpp"
+#include "memory.hpp"
 
 namespace dashlab {
 namespace {
@@ -43,6 +41,20 @@ TileClass tile_class(const Problem& p, const VisibleKeys& visible, std::int64_t 
   return edge ? TileClass::partial : TileClass::full;
 }
 
+// Two 32-bit indices and the class, the latter once more while building.
+constexpr std::uint64_t bytes_per_tile = 10;
+
+std::uint64_t count_tiles(const Problem& p, const VisibleKeys& visible) {
+  std::uint64_t count = 0;
+  for (std::int64_t q = 0; q < p.q_tiles(); ++q) {
+    const KeyRange keys = reach_of_row(p, visible, q).any;
+    if (keys.begin < keys.end) {
+      count += static_cast<std::uint64_t>((keys.end - 1) / p.tile_kv - keys.begin / p.tile_kv + 1);
+    }
+  }
+  return count;
+}
+
 }  // namespace
 
 TileMap::TileMap(const Problem& problem)
@@ -52,6 +64,7 @@ TileMap::TileMap(const Problem& problem)
       row_begin_{0} {
   const auto* blocks = std::get_if<BlocksMask>(&problem.mask);
   const VisibleKeys visible(problem);
+  if (!blocks) require_memory(bytes_per_tile * count_tiles(problem, visible), "the tile map");
   std::vector<TileClass> row_class;
   for (std::uint32_t q = 0; q < q_tiles_; ++q) {
     const RowReach reach =
