@@ -22,7 +22,9 @@ inline void begin_cell(int number) {
 
 /// A claim of the text. Throws std::runtime_error when it does not hold, so that no page is made.
 inline void require(bool holds, const std::string& claim) {
-  if (!holds) throw std::runtime_error("this does not hold: " + claim);
+  if (holds) return;
+  std::cout << std::flush;
+  throw std::runtime_error("this does not hold: " + claim);
 }
 
 /// Shows an SVG picture in the notebook. Run as a plain program, it only says how large the picture is.
