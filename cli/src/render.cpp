@@ -11,6 +11,7 @@
 #include "dashlab/viz/dag_picture.hpp"
 #include "dashlab/viz/explorer.hpp"
 #include "dashlab/viz/perfetto.hpp"
+#include "dashlab/viz/timeline_file.hpp"
 #include "dashlab/viz/timeline_picture.hpp"
 #include "plan_report.hpp"
 
@@ -23,6 +24,8 @@ struct Options {
   CostFlags costs;
   std::string view;
   std::string output;
+  std::string title;
+  std::string measured;
   bool critical_path = true;
 };
 
@@ -30,14 +33,21 @@ struct Options {
 struct Run {
   PlannedSchedule planned;
   PlanReport report;
+  std::string name;  ///< its caption among others
 };
 
 // The mask may be a long list: captions keep its beginning.
-std::string caption(const Run& run) {
+std::string caption(const Options& options, const Run& run) {
+  if (!options.title.empty()) return options.title;
   std::string text = describe(run.planned.problem, run.planned.schedule.sms);
   const std::string mask = to_string(run.planned.problem.mask);
   if (mask.size() > 60) text = mask.substr(0, 57) + "..." + text.substr(mask.size());
   return text;
+}
+
+std::string title_of(const Options& options, const Run& run) {
+  return options.title.empty() ? fmt::format("{} · {}", run.planned.schedule.name, caption(options, run))
+                               : options.title;
 }
 
 // The bound in ticks of the timeline; ticks become finer where the bound needs it.
@@ -90,12 +100,13 @@ Run make_run(const Options& options, const std::string& name) {
   PlannedSchedule planned = flags.make(options.problem, "ascending");
   const Costs costs = options.costs.costs();
   PlanReport made = report(planned, costs);
-  Run run{std::move(planned), std::move(made)};
+  Run run{std::move(planned), std::move(made), {}};
+  run.name = run.planned.schedule.name;
   if (run.report.verification.valid) {
     Timeline& timeline = run.report.timeline;
     // The bound does not know of jitter.
     set_lower_bound(timeline, costs.jitter ? Rational(0) : run.report.bounds.best());
-    timeline.title = fmt::format("{} · {}", run.planned.schedule.name, caption(run));
+    timeline.title = title_of(options, run);
   }
   return run;
 }
@@ -136,11 +147,11 @@ void need_valid(const Run& run) {
                              found.errors.empty() ? "it is not valid" : found.errors.front().message));
 }
 
-viz::Picture dag_of(const Run& run) {
+viz::Picture dag_of(const Options& options, const Run& run) {
   viz::DagInput input;
   input.problem = &run.planned.problem;
   input.schedule = &run.planned.schedule;
-  input.title = fmt::format("{} · {}", run.planned.schedule.name, caption(run));
+  input.title = title_of(options, run);
   input.verification = &run.report.verification;
   if (run.report.verification.valid) {
     input.sm_of_chain = run.report.simulation.sm_of_chain;
@@ -155,7 +166,7 @@ std::filesystem::path write_picture(const Options& options, const std::vector<Ru
     throw BadInput(
         fmt::format("--view {} draws one schedule: name one with --schedule, or take --view compare", view));
   if (view == "dag") {
-    dag_of(runs.front()).write(options.output);
+    dag_of(options, runs.front()).write(options.output);
     return options.output;
   }
   viz::TimelineStyle style;
@@ -163,10 +174,11 @@ std::filesystem::path write_picture(const Options& options, const std::vector<Ru
   std::vector<viz::ComparePanel> panels;
   for (const Run& run : runs) {
     need_valid(run);
-    panels.push_back({&run.report.timeline, run.planned.schedule.name});
+    panels.push_back({&run.report.timeline, run.name});
   }
-  const viz::Picture picture = view == "timeline" ? viz::draw_timeline(runs.front().report.timeline, style)
-                                                  : viz::draw_compare(panels, caption(runs.front()), style);
+  const viz::Picture picture = view == "timeline"
+                                   ? viz::draw_timeline(runs.front().report.timeline, style)
+                                   : viz::draw_compare(panels, caption(options, runs.front()), style);
   picture.write(options.output);
   return options.output;
 }
@@ -175,11 +187,11 @@ std::filesystem::path write_page(const Options& options, const std::vector<Run>&
   std::vector<viz::ExplorerRun> shown;
   for (const Run& run : runs) {
     need_valid(run);
-    shown.push_back({&run.report.timeline, run.planned.schedule.name});
+    shown.push_back({&run.report.timeline, run.name});
   }
   const PlannedSchedule& first = runs.front().planned;
   viz::ExplorerInput input;
-  input.title = caption(runs.front());
+  input.title = caption(options, runs.front());
   input.runs = shown;
   input.q_tiles = first.tiles.q_tiles(), input.kv_tiles = first.tiles.kv_tiles();
   input.heads = static_cast<std::uint32_t>(first.problem.total_heads());
@@ -191,9 +203,26 @@ std::filesystem::path write_trace(const Options& options, const std::vector<Run>
   std::vector<viz::TraceRun> shown;
   for (const Run& run : runs) {
     need_valid(run);
-    shown.push_back({&run.report.timeline, run.report.timeline.title, 0});
+    shown.push_back(
+        {&run.report.timeline, run.report.timeline.title.empty() ? run.name : run.report.timeline.title, 0});
   }
   return viz::write_perfetto(options.output, shown);
+}
+
+// A measured run of the same work beside its prediction, which takes the measured length of a compute phase.
+void add_measured(const Options& options, std::vector<Run>& runs) {
+  if (options.measured.empty()) return;
+  Timeline measured = viz::read_timeline(options.measured);
+  if (measured.unit != "us") throw BadInput(options.measured + " is not measured: its unit is not us");
+  for (Run& run : runs) {
+    need_valid(run);
+    const double us_per_unit = viz::matching_us_per_unit(run.report.timeline, measured);
+    run.report.timeline = viz::in_microseconds(run.report.timeline, us_per_unit);
+    run.name += " (predicted)";
+  }
+  Run run{runs.front().planned, runs.front().report, "measured"};
+  run.report.timeline = std::move(measured);
+  runs.push_back(std::move(run));
 }
 
 void render(const Options& options, Context& context) {
@@ -203,7 +232,8 @@ void render(const Options& options, Context& context) {
   } else {
     viz::picture_format(options.output);  // a bad name is said before the work
   }
-  const std::vector<Run> runs = make_runs(options);
+  std::vector<Run> runs = make_runs(options);
+  add_measured(options, runs);
   const std::filesystem::path written = is_page(options)    ? write_page(options, runs)
                                         : is_trace(options) ? write_trace(options, runs)
                                                             : write_picture(options, runs);
@@ -228,6 +258,10 @@ void add_render(CLI::App& app, Context& context) {
                    "the file; its ending chooses: svg, png, pdf, dot; html, a page to explore; json or "
                    "json.gz, a trace for ui.perfetto.dev")
       ->required();
+  command->add_option(
+      "--measured", options->measured,
+      "a timeline file of a measured run (dashlab.timeline/1) to stand beside the prediction");
+  command->add_option("--title", options->title, "the title, instead of schedule and problem");
   command->add_flag("!--no-critical-path", options->critical_path, "do not outline the critical path");
   command->footer(
       "Example: dashlab render --mask causal --tiles 8 --heads 4 --schedule ascending,symmetric-shift -o "

@@ -244,9 +244,11 @@ def large_page(page, dashlab, folder):
                     "-o", path], check=True, stdout=subprocess.DEVNULL)
     page.open(path)
     check("more than 100,000 tasks", page.js("runs[0].count") > 100_000, True)
-    # A step draws grids, cursor and clock. Fluid: 24 frames a second would allow 41 ms.
-    step_ms = page.js("""(() => { const began = performance.now(); for (let i = 0; i < 40; ++i) { step = (step + 501) % steps.length; draw(); }
-        return (performance.now() - began) / 40; })()""")
+    # A step draws grids, cursor and clock. Fluid: 24 frames a second allow 41 ms. The best of five rounds, so that a busy
+    # machine does not count.
+    step_ms = page.js("""(() => { let best = Infinity; for (let round = 0; round < 5; ++round) { const began = performance.now();
+        for (let i = 0; i < 10; ++i) { step = (step + 501) % steps.length; draw(); }
+        best = Math.min(best, (performance.now() - began) / 10); } return best; })()""")
     full_ms = page.js("(() => { const began = performance.now(); stale = true; draw(); return performance.now() - began; })()")
     print(f"{page.js('runs[0].count')} tasks: {step_ms:.1f} ms a step, {full_ms:.1f} ms to draw everything")
     check("a step is fluid", step_ms < 41, True)

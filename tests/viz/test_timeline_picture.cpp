@@ -173,7 +173,7 @@ TEST_CASE("a picture that cannot be written leaves nothing behind") {
   try {
     picture.write(missing);
     FAIL("no error");
-  } catch (const EnvironmentError& error) {
+  } catch (const std::runtime_error& error) {  // bad input or environment: core decides
     CHECK(std::string(error.what()).find('\n') == std::string::npos);
     CHECK(std::string(error.what()).find("x.svg") != std::string::npos);
   }
@@ -198,7 +198,10 @@ TEST_CASE(
   const std::clock_t before = std::clock();
   const std::string picture = svg_of(large.timeline);
   CHECK(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC < 2.0);
-  CHECK(svg::boxes(picture).size() == 2 * large.timeline.tasks.size());
+  const auto boxes = svg::boxes(picture);
+  const auto phases = std::count_if(boxes.begin(), boxes.end(),
+                                    [](const svg::Box& b) { return b.title.starts_with("head "); });
+  CHECK(static_cast<std::size_t>(phases) == 2 * large.timeline.tasks.size());
   const Planned larger("spt", tile_problem(128, 128, 13, CausalMask{}), 132);
   REQUIRE(larger.timeline.tasks.size() > 100'000);
   const std::string shares = svg_of(larger.timeline);

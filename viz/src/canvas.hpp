@@ -25,7 +25,7 @@ struct TextStyle {
 /// A box that the picture's reader can point at: in SVG it is a node whose <title> is `name`.
 struct Box {
   double left = 0, top = 0, right = 0, bottom = 0;
-  const char* fill = "#ffffff";
+  const char* fill = "#ffffff";  ///< nullptr: a frame
   const char* line = "#ffffff";
   double line_width = 0.5;
   std::string name;   ///< unique; shown on hover

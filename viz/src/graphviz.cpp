@@ -153,9 +153,9 @@ class Graph {
       set(node, pos_, position((box.left + box.right) / 2, (box.top + box.bottom) / 2));
       set(node, width_, number((box.right - box.left) / 72));
       set(node, height_, number((box.bottom - box.top) / 72));
-      set(node, fill_, box.fill);
-      if (box.rounded || box.dashed || box.invisible) {
-        std::string style = box.invisible ? "invis" : "filled";
+      if (box.fill != nullptr) set(node, fill_, box.fill);
+      if (box.rounded || box.dashed || box.invisible || box.fill == nullptr) {
+        std::string style = box.invisible ? "invis" : box.fill == nullptr ? "solid" : "filled";
         if (box.rounded) style += ",rounded";
         if (box.dashed) style += ",dashed";
         set(node, style_, style);
@@ -277,8 +277,8 @@ std::string graph_text(Agraph_t* graph) {
   return text;
 }
 
-// Without a font Pango draws an empty box for every letter, or reports letters kilometres wide, and nobody complains.
-// So two letters are measured first, once: in any font for text a W is wider than an i.
+// Without a font Pango draws an empty box for every letter, or reports letters kilometres wide, and nobody
+// complains. So two letters are measured first, once: in any font for text a W is wider than an i.
 void need_a_font() {
   static bool found = false;
   if (found) return;

@@ -58,7 +58,7 @@ void bound_line(Canvas& canvas, double at, double top, double bottom, const std:
 
 struct Content {
   std::set<std::uint32_t> heads;
-  bool waits = false, critical = false, bound = false, one_by_one = true, shares = false;
+  bool waits = false, second_pass = false, critical = false, bound = false, one_by_one = true, shares = false;
 };
 
 double legend(Canvas& canvas, double left, double y, const Content& content) {
@@ -89,6 +89,11 @@ double legend(Canvas& canvas, double left, double y, const Content& content) {
     canvas.frame(x, y, x + 14, y + 10, colour::hatch, 0.4);
     x += 19;
     word("waiting for its rank");
+  }
+  if (content.second_pass && content.one_by_one) {
+    canvas.text(x, y + 8.5, "0 1 2", {size, colour::quiet, Align::left, false});
+    x += text_width("0 1 2", size) + 6;
+    word("second pass: kv tiles");
   }
   canvas.rect(x, y, x + 14, y + 10, colour::idle);
   canvas.frame(x, y, x + 14, y + 10, colour::grid, 0.4);
@@ -123,7 +128,10 @@ double legend(Canvas& canvas, double left, double y, const Content& content) {
 }
 
 void add_content(Content& content, const Timeline& timeline, double points_per_tick, bool critical) {
-  for (const TaskSpan& task : timeline.tasks) content.heads.insert(index(task.head));
+  for (const TaskSpan& task : timeline.tasks) {
+    content.heads.insert(index(task.head));
+    content.second_pass = content.second_pass || task.second_pass;
+  }
   const bool one_by_one = drawn_one_by_one(timeline, points_per_tick);
   content.one_by_one = content.one_by_one && one_by_one;
   content.shares = content.shares || !one_by_one;

@@ -16,7 +16,8 @@
 namespace dashlab::viz {
 namespace {
 
-constexpr double narrowest_task = 2.0;  // points
+constexpr double narrowest_task = 2.0;      // points
+constexpr double narrowest_outlined = 4.0;  // of a phase on the critical path
 
 class Rows {
  public:
@@ -41,6 +42,7 @@ class Rows {
       }
     }
     for (Box& box : critical_boxes_) canvas_.add(std::move(box));
+    for (Box& box : frames_) canvas_.add(std::move(box));
     return frame_.top + timeline_.sms * (frame_.row_height + frame_.row_gap) - frame_.row_gap;
   }
 
@@ -139,14 +141,39 @@ class Rows {
         }
     }
     if (!critical_.empty() && (critical_[i] & (phase == Phase::compute ? 1 : 2)) != 0) {
-      box.line = colour::ink;
-      box.line_width = right - left > 8 ? 1.8 : 0.9;
-      const double inset = box.line_width / 2;
-      box.left += inset, box.top += inset, box.right -= inset, box.bottom -= inset;
-      critical_boxes_.push_back(std::move(box));  // on top of its neighbours
-      return;
+      if (right - left < narrowest_outlined) {
+        extend_outline(task, left, top, right, bottom);
+      } else {
+        box.line = colour::ink;
+        box.line_width = 1.8;
+        const double inset = box.line_width / 2;
+        box.left += inset, box.top += inset, box.right -= inset, box.bottom -= inset;
+        critical_boxes_.push_back(std::move(box));  // on top of its neighbours
+        return;
+      }
     }
     canvas_.add(std::move(box));
+  }
+
+  // Narrow phases would drown in outlines of their own: one frame around those that follow each other on an
+  // SM.
+  void extend_outline(const TaskSpan& task, double left, double top, double right, double bottom) {
+    if (!frames_.empty()) {
+      Box& last = frames_.back();
+      if (frame_sm_ == task.sm && std::abs(last.right - left) < 0.5 && last.top == top &&
+          last.bottom == bottom) {
+        last.right = right;
+        return;
+      }
+    }
+    Box box;
+    box.left = left, box.top = top, box.right = right, box.bottom = bottom;
+    box.fill = nullptr, box.line = colour::ink, box.line_width = 1.2;
+    box.name = frame_.name_prefix + fmt::format("critical path on SM {}, from {} {}", index(task.sm),
+                                                time_text(task.compute_start, timeline_.ticks_per_unit),
+                                                unit_text(timeline_));
+    frame_sm_ = task.sm;
+    frames_.push_back(std::move(box));
   }
 
   // Columns of about three points: the height filled is the share of time the SM was busy, in the hue of the
@@ -200,7 +227,8 @@ class Rows {
   bool overlapped_;
   double end_x_;
   std::vector<std::uint8_t> critical_;
-  std::vector<Box> critical_boxes_;
+  std::vector<Box> critical_boxes_, frames_;
+  SmId frame_sm_{};
 };
 
 }  // namespace

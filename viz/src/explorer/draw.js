@@ -201,7 +201,7 @@ function drawGrids(canvas, run, tick, heads, room) {
     scratch.getContext("2d").putImageData(images[k], 0, 0);
     pen.drawImage(scratch, left, head, wide, tall);
     pen.fillStyle = css("--quiet");
-    pen.fillText(wide > 56 ? "head " + h : String(h), left, 6);
+    pen.fillText((wide > 56 ? "head " + h : String(h)) + (k === 0 && wide > 88 ? "  q ↓ kv →" : ""), left, 6);
     pen.strokeStyle = css("--line");
     pen.lineWidth = 1;
     if (cell >= 6) {
