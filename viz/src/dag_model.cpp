@@ -87,7 +87,7 @@ class Builder {
           const std::size_t number = dag_.nodes.size();
           if (step > 0)
             dag_.edges.push_back({number - 1, number, EdgeKind::program, false, false, false, {}});
-          if (!c.second_pass) by_task_.emplace(key(node.head, node.q, node.kv), number);
+          (c.second_pass ? by_second_pass_ : by_task_).emplace(key(node.head, node.q, node.kv), number);
           dag_.nodes.push_back(node);
           ++step;
         }
@@ -177,9 +177,10 @@ class Builder {
     std::map<std::pair<std::size_t, std::size_t>, bool> pairs;
     for (const CriticalStep& step : input_.timeline->critical_path) {
       const TaskSpan& task = input_.timeline->tasks[step.task];
-      if (task.second_pass) continue;
-      const std::size_t node = find(index(task.head), index(task.q), index(task.kv));
-      if (node == no_node) continue;
+      const auto &by_task = task.second_pass ? by_second_pass_ : by_task_;
+      const auto found = by_task.find(key(index(task.head), index(task.q), index(task.kv)));
+      if (found == by_task.end()) continue;
+      const std::size_t node = found->second;
       dag_.nodes[node].critical = true;
       if (before != no_node && before != node) pairs[{before, node}] = true;
       before = node;
@@ -347,7 +348,7 @@ class Builder {
   const Schedule& schedule_;
   std::int64_t q_tiles_, kv_tiles_;
   std::vector<std::vector<std::uint32_t>> lists_;  // chains of each SM
-  std::unordered_map<std::uint64_t, std::size_t> by_task_;
+  std::unordered_map<std::uint64_t, std::size_t> by_task_, by_second_pass_;
   std::uint32_t next_phantom_ = 0;
   Dag dag_;
 };

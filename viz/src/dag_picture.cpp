@@ -156,9 +156,10 @@ class Drawing {
                                               : "");
       box.label = fmt::format("q{} kv{}", node.q, node.kv);
       const bool heads = input_.problem->total_heads() > 1;
-      if (heads || ranked) box.label += '\n';
+      if (heads || ranked || node.second_pass) box.label += '\n';
       if (heads) box.label += fmt::format("h{} ", node.head);
       if (ranked) box.label += fmt::format("rank {}", node.rank);
+      if (node.second_pass) box.label += "pass 2";
     }
     canvas_.add(std::move(box));
   }
@@ -234,7 +235,10 @@ class Drawing {
       at += 32 + text_width(text, 10) * 1.08 + 18;
     };
     sample(colour::quiet, 1, false, "program order");
-    sample(head_colour(0).reduce, 1, true, "reduce order");
+    if (dag_.reduce_edges > 0)
+      sample(head_colour(0).reduce, 1, true,
+             input_.schedule->group_order.empty() ? "reduce order"
+                                                  : "reduce order of rows, and of a group's dK and dV");
     bool critical = false, lemma1 = false, cycle = false;
     for (const DagEdge& edge : dag_.edges) {
       critical = critical || edge.critical;
