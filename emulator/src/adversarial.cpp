@@ -2,6 +2,7 @@
 // with.
 #include "adversarial.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace dashlab::detail {
@@ -69,8 +70,10 @@ std::uint16_t element(Random& random, InputType type, Style style, bool left, in
       return static_cast<std::uint16_t>(random.next());
     case Style::any_finite:
       return pattern(random, type, random.between(-layout.bias, layout.bias));
-    case Style::subnormal:
-      return pattern(random, type, layout.min_exponent() - 1 + (left ? 0 : random.between(0, 40)));
+    case Style::subnormal:  // some sums below 2^-126, some below 2^-149; `scale` moves the right side
+      if (left) return pattern(random, type, layout.min_exponent() - 1 + random.between(0, 1));
+      return pattern(random, type,
+                     type == InputType::bf16 ? scale % 30 - random.between(0, 3) : bell(random));
     case Style::zeros:
       return random.one_in(4) && scale % 3 != 0 ? pattern(random, type, bell(random)) : zero;
     case Style::huge:
@@ -93,8 +96,8 @@ std::uint16_t element(Random& random, InputType type, Style style, bool left, in
   return pattern(random, type, bell(random));
 }
 
-/// c: anything, often in proportion to the products.
-float addend(Random& random, Style style) {
+/// c: anything, often in proportion to products of 2^size.
+float addend(Random& random, Style style, int size) {
   const auto fraction = static_cast<std::uint32_t>(random.next() & 0x807fffffu);
   switch (random.between(0, 7)) {
     case 0:
@@ -105,8 +108,10 @@ float addend(Random& random, Style style) {
       return float_of(fraction);
     case 3:
       return style == Style::any_bits ? float_of(static_cast<std::uint32_t>(random.next())) : 0.0f;
-    default:
-      return float_of(fraction | (static_cast<std::uint32_t>(random.between(110, 140)) << 23));
+    default: {
+      const int field = std::min(std::max(127 + size + random.between(-17, 13), 0), 254);
+      return float_of(fraction | (static_cast<std::uint32_t>(field) << 23));
+    }
   }
 }
 
@@ -139,12 +144,18 @@ AdversarialProduct make_adversarial(std::uint64_t seed) {
   p.b.resize(size(p.depth, p.cols));
   p.c.resize(size(p.rows, p.cols));
 
-  const int span = p.type == InputType::bf16 ? 110 : 14;
-  const int column_span = random.one_in(2) ? span : 3;
-  std::vector<int> row_scale(static_cast<std::size_t>(p.rows));
-  std::vector<int> column_scale(static_cast<std::size_t>(p.cols));
-  for (int& scale : row_scale) scale = random.between(-span, span);
-  for (int& scale : column_scale) scale = random.between(-column_span, column_span);
+  // Rows and columns of sizes around a middle of their own, near each other or far apart.
+  const int reach = p.type == InputType::bf16 ? 60 : 8;
+  constexpr std::array<int, 3> spreads = {3, 20, 50};
+  const auto scales = [&](int count) {
+    const int middle = random.between(-reach, reach);
+    const int spread = spreads[static_cast<std::size_t>(random.between(0, 2))];
+    std::vector<int> scale(static_cast<std::size_t>(count));
+    for (int& s : scale) s = middle + random.between(-spread, spread);
+    return scale;
+  };
+  const std::vector<int> row_scale = scales(p.rows);
+  const std::vector<int> column_scale = scales(p.cols);
 
   for (int k = 0; k < p.depth; ++k) {
     const auto depth_index = static_cast<std::size_t>(k);
@@ -168,7 +179,11 @@ AdversarialProduct make_adversarial(std::uint64_t seed) {
       }
     }
   }
-  for (float& value : p.c) value = addend(random, style);
+  for (std::size_t m = 0, i = 0; m < row_scale.size(); ++m) {
+    for (std::size_t n = 0; n < column_scale.size(); ++n, ++i) {
+      p.c[i] = addend(random, style, style == Style::scaled ? row_scale[m] + column_scale[n] : 0);
+    }
+  }
   return p;
 }
 
