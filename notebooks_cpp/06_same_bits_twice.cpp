@@ -178,6 +178,8 @@ int main() {  // hidden
   // first one that does?
   // %%
   const std::vector<std::int64_t>& first = of_reduce.findings[0].first->index;
+  notebook::require(differ(of_reduce, "dq") == 2 && recording.dq.elements() == 32768,
+                    "two elements tell the orders apart");
   std::cout << "first difference in row " << first[1] << '\n';
   notebook::require(first[1] >= 256, "rows with one or two parts cannot differ");
 
@@ -265,6 +267,10 @@ int main() {  // hidden
   notebook::require(std::abs(error_gpu - error_other) < 0.01 * error_gpu, "both are equally far from fp64");
 
   // %% [markdown]
+  // Nor does it prove an order that few elements can tell. Rounding to bf16 hides most of what an order does
+  // (two elements of 32,768 above), and a small recording may fit more than one. Large recordings are better
+  // witnesses.
+  //
   // On the command line all of this is `dashlab audit FILE`, with flags for what was changed here:
   // `--schedule`,
   // `--tile-kv`, `--recipe`. Your own runs can be judged the same way; the README shows the ten lines of
@@ -274,8 +280,10 @@ int main() {  // hidden
   //
   // Solutions are tests: `tests/notebooks/test_exercises_6.cpp`.
   //
-  // 1. Swap the reduce order of the last q tile only. How many elements of dq can differ at most? How many
+  // 1. Turn around the reduce order of q tile 2 only. How many elements of dq can differ at most? How many
   // do?
   // 2. A colleague lost the metadata of `ascending_full_d128_s400`. Which named schedules fit its gradient?
+  // Why
+  //    more than one?
   // 3. Does moving all chains to one SM change a bit? Prove it by audit.
 }  // hidden

@@ -295,6 +295,8 @@ int main() {  // hidden
   //
   // 1. Write a schedule by hand for one head, causal, 5 x 5 tiles, 3 SMs that takes 6.25 = 5 *x*.
   // 2. Take `shift` for 4 x 4 and swap two kv tiles in one row's reduce order. How many of the 24 swaps
-  // deadlock?
-  // 3. Let `packed` walk rows downward instead of upward. On how many of the sizes above does that help?
+  // deadlock? How
+  //    many if two rows get a swap each?
+  // 3. Let `packed` walk rows downward instead of upward. On how many of the sizes above does the length
+  // change?
 }  // hidden
