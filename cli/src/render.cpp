@@ -11,6 +11,7 @@
 #include "dashlab/viz/dag_picture.hpp"
 #include "dashlab/viz/explorer.hpp"
 #include "dashlab/viz/perfetto.hpp"
+#include "dashlab/viz/scale.hpp"
 #include "dashlab/viz/timeline_file.hpp"
 #include "dashlab/viz/timeline_picture.hpp"
 #include "plan_report.hpp"
@@ -48,23 +49,6 @@ std::string caption(const Options& options, const Run& run) {
 std::string title_of(const Options& options, const Run& run) {
   return options.title.empty() ? fmt::format("{} · {}", run.planned.schedule.name, caption(options, run))
                                : options.title;
-}
-
-// The bound in ticks of the timeline; ticks become finer where the bound needs it.
-void set_lower_bound(Timeline& timeline, const Rational& bound) {
-  const Rational ticks = bound * Rational(timeline.ticks_per_unit);
-  const std::int64_t finer = ticks.den();
-  if (finer > 1 && finer < 1000 && timeline.makespan < (std::int64_t{1} << 50)) {
-    timeline.ticks_per_unit *= finer;
-    timeline.makespan *= finer;
-    for (TaskSpan& task : timeline.tasks)
-      for (std::int64_t* time :
-           {&task.compute_start, &task.compute_end, &task.reduce_start, &task.reduce_end})
-        *time *= finer;
-    timeline.lower_bound = ticks.num();
-  } else {
-    timeline.lower_bound = ticks.num() / finer;
-  }
 }
 
 bool is_page(const Options& options) {
@@ -105,7 +89,7 @@ Run make_run(const Options& options, const std::string& name) {
   if (run.report.verification.valid) {
     Timeline& timeline = run.report.timeline;
     // The bound does not know of jitter.
-    set_lower_bound(timeline, costs.jitter ? Rational(0) : run.report.bounds.best());
+    viz::set_lower_bound(timeline, costs.jitter ? Rational(0) : run.report.bounds.best());
     timeline.title = title_of(options, run);
   }
   return run;

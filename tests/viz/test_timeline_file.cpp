@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "dashlab/core/error.hpp"
+#include "dashlab/viz/scale.hpp"
 #include "dashlab/viz/timeline_file.hpp"
 #include "toy_run.hpp"
 
@@ -64,4 +65,14 @@ TEST_CASE("a prediction in microseconds keeps its proportions") {
   CHECK(us.unit == "us");
   CHECK(us.makespan == timeline.makespan * 625);  // a tick is 625 ns
   CHECK(us.tasks.back().reduce_start == timeline.tasks.back().reduce_start * 625);
+}
+
+TEST_CASE("a lower bound between two ticks makes the ticks finer and moves nothing") {
+  Timeline timeline = toy::causal(3, 1);  // 4 ticks a unit
+  const Rational makespan(timeline.makespan, timeline.ticks_per_unit);
+  viz::set_lower_bound(timeline, Rational(10, 3));
+  CHECK(timeline.ticks_per_unit == 12);
+  CHECK(timeline.lower_bound == 40);
+  CHECK(Rational(timeline.makespan, timeline.ticks_per_unit) == makespan);
+  CHECK(timeline.tasks[0].compute_end == 12);
 }

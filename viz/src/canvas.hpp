@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "text.hpp"
+
 namespace dashlab::viz {
 
 /// Fonts in order of preference; Pango and browsers take the first one they have.
@@ -106,15 +108,5 @@ class Canvas {
   std::vector<Curve> curves_;
   std::vector<Cluster> clusters_;
 };
-
-/// The width of `text` in points, estimated for a proportional sans-serif font.
-double text_width(std::string_view text, double size, bool bold = false);
-
-/// Cuts to `width` points, with an ellipsis where something was cut. Never inside a UTF-8 sequence; control
-/// characters become spaces and bytes that are not UTF-8 become U+FFFD.
-std::string fit_text(std::string_view text, double size, double width, bool bold = false);
-
-/// Valid UTF-8 without control characters, as fit_text makes it.
-std::string clean_text(std::string_view text);
 
 }  // namespace dashlab::viz

@@ -177,7 +177,7 @@ class Builder {
     std::map<std::pair<std::size_t, std::size_t>, bool> pairs;
     for (const CriticalStep& step : input_.timeline->critical_path) {
       const TaskSpan& task = input_.timeline->tasks[step.task];
-      const auto &by_task = task.second_pass ? by_second_pass_ : by_task_;
+      const auto& by_task = task.second_pass ? by_second_pass_ : by_task_;
       const auto found = by_task.find(key(index(task.head), index(task.q), index(task.kv)));
       if (found == by_task.end()) continue;
       const std::size_t node = found->second;

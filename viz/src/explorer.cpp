@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "axis.hpp"
-#include "canvas.hpp"
 #include "dashlab/core/error.hpp"
 #include "dashlab/core/whole_file.hpp"
 #include "dashlab/viz/bubbles.hpp"
 #include "explorer_assets.hpp"
 #include "figures.hpp"
 #include "palette.hpp"
+#include "text.hpp"
 
 namespace dashlab::viz {
 namespace {

@@ -11,10 +11,10 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "canvas.hpp"
 #include "dashlab/core/error.hpp"
 #include "dashlab/core/whole_file.hpp"
 #include "dashlab/viz/bubbles.hpp"
+#include "text.hpp"
 
 namespace dashlab::viz {
 namespace {

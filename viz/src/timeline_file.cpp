@@ -4,14 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "canvas.hpp"
 #include "dashlab/core/error.hpp"
 #include "dashlab/core/whole_file.hpp"
+#include "text.hpp"
 
 namespace dashlab::viz {
 namespace {
@@ -136,26 +135,6 @@ Timeline parse_timeline(std::string_view text, std::string_view source) {
 
 Timeline read_timeline(const std::filesystem::path& path) {
   return parse_timeline(read_file(path), path.string());
-}
-
-Timeline in_microseconds(const Timeline& timeline, double us_per_unit) {
-  constexpr std::int64_t nanoseconds = 1000;
-  Timeline out = timeline;
-  out.unit = "us";
-  out.ticks_per_unit = nanoseconds;
-  const auto scaled = [&](std::int64_t& ticks) {
-    ticks = std::llround(static_cast<double>(ticks) / static_cast<double>(timeline.ticks_per_unit) *
-                         us_per_unit * static_cast<double>(nanoseconds));
-  };
-  scaled(out.makespan);
-  scaled(out.lower_bound);
-  for (TaskSpan& task : out.tasks) {
-    scaled(task.compute_start);
-    scaled(task.compute_end);
-    scaled(task.reduce_start);
-    scaled(task.reduce_end);
-  }
-  return out;
 }
 
 }  // namespace dashlab::viz

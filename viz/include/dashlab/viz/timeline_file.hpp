@@ -21,8 +21,4 @@ Timeline parse_timeline(std::string_view text, std::string_view source);
 
 Timeline read_timeline(const std::filesystem::path& path);
 
-/// The same run with its unit taken as `us_per_unit` microseconds, in whole nanoseconds: what a prediction
-/// needs to stand beside a measurement.
-Timeline in_microseconds(const Timeline& timeline, double us_per_unit);
-
 }  // namespace dashlab::viz
