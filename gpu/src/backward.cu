@@ -1,7 +1,5 @@
-// Plans and launches: the checks, the workspace, the order of kernels. The kernels are in hopper_backward.cuh and
-// simt_backward.cu.
-#include "dashlab/gpu/backward.hpp"
-
+// Plans and launches: the checks, the workspace, the order of kernels. The kernels are in hopper_backward.cuh
+// and simt_backward.cu.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,6 +9,7 @@
 
 #include "check.hpp"
 #include "dashlab/core/verify.hpp"
+#include "dashlab/gpu/backward.hpp"
 #include "dashlab/gpu/device.hpp"
 #include "hopper_launch.hpp"
 #include "lowering.hpp"
@@ -23,40 +22,52 @@ namespace dashlab::gpu {
 
 namespace {
 
-/// Matrix products of the pass count 10 * head_dim operations per visible pair; an upper bound is enough here.
+/// Matrix products of the pass count 10 * head_dim operations per visible pair; an upper bound is enough
+/// here.
 double watchdog_for(const Problem& p, double wanted) {
   if (wanted > 0) return wanted;
-  const double pairs = static_cast<double>(p.total_heads()) * static_cast<double>(p.seqlen_q) * static_cast<double>(p.seqlen_k);
+  const double pairs = static_cast<double>(p.total_heads()) * static_cast<double>(p.seqlen_q) *
+                       static_cast<double>(p.seqlen_k);
   return 2.0 + 14.0 * pairs * static_cast<double>(p.head_dim) / 1e12;
 }
 
 void check_sizes(const Problem& problem, Profile profile) {
-  if (problem.in_tiles) throw BadInput("the problem is given in tiles; a run needs tokens: use --seqlen, --tile-q and --tile-kv");
+  if (problem.in_tiles)
+    throw BadInput("the problem is given in tiles; a run needs tokens: use --seqlen, --tile-q and --tile-kv");
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max() - 256;
-  if (problem.seqlen_q > most || problem.seqlen_k > most) throw BadInput("seqlen: the GPU kernels take sequences below 2^31 tokens");
+  if (problem.seqlen_q > most || problem.seqlen_k > most)
+    throw BadInput("seqlen: the GPU kernels take sequences below 2^31 tokens");
   if (problem.total_heads() * std::max(problem.q_tiles(), problem.kv_tiles()) > most)
     throw BadInput("heads times tiles of the problem exceed 2^31; use larger tiles");
   if (profile == Profile::ieee_fp32) {
-    if (problem.tile_q > 1024 || problem.tile_kv > 1024) throw BadInput("tiles above 1024 rows have no kernel; use --tile-q and --tile-kv up to 1024");
+    if (problem.tile_q > 1024 || problem.tile_kv > 1024)
+      throw BadInput("tiles above 1024 rows have no kernel; use --tile-q and --tile-kv up to 1024");
     return;
   }
   if (!hopper_kernel_exists(problem.head_dim, problem.tile_q, problem.tile_kv))
-    throw BadInput("no " + std::string(to_string(profile)) + " kernel for head_dim " + std::to_string(problem.head_dim) + " with tiles " +
-                   std::to_string(problem.tile_q) + "x" + std::to_string(problem.tile_kv) +
-                   "; there are head_dim 64 with --tile-q 128 --tile-kv 128, and head_dim 128 with --tile-q 64 or 80 --tile-kv 128");
+    throw BadInput("no " + std::string(to_string(profile)) + " kernel for head_dim " +
+                   std::to_string(problem.head_dim) + " with tiles " + std::to_string(problem.tile_q) + "x" +
+                   std::to_string(problem.tile_kv) +
+                   "; there are head_dim 64 with --tile-q 128 --tile-kv 128, and head_dim 128 with --tile-q "
+                   "64 or 80 --tile-kv 128");
 }
 
 void check_device(const DeviceInfo& device, const Problem& problem, Profile profile) {
   if (profile == Profile::ieee_fp32) {
-    if (device.major < 7) throw EnvironmentError("the GPU (" + device.name + ") is older than sm_70, the least that ieee-fp32 runs on");
+    if (device.major < 7)
+      throw EnvironmentError("the GPU (" + device.name +
+                             ") is older than sm_70, the least that ieee-fp32 runs on");
     return;
   }
   if (device.major != 9 || device.minor != 0)
-    throw EnvironmentError("the GPU (" + device.name + ") is sm_" + std::to_string(device.major) + std::to_string(device.minor) + "; profile " +
-                           std::string(to_string(profile)) + " needs sm_90 (H100, H200): use --profile ieee-fp32");
+    throw EnvironmentError("the GPU (" + device.name + ") is sm_" + std::to_string(device.major) +
+                           std::to_string(device.minor) + "; profile " + std::string(to_string(profile)) +
+                           " needs sm_90 (H100, H200): use --profile ieee-fp32");
   const std::size_t wanted = hopper_shared_bytes(problem.head_dim, problem.tile_q);
   if (device.shared_bytes < wanted)
-    throw EnvironmentError("a CTA needs " + std::to_string(wanted) + " bytes of shared memory, the GPU gives at most " + std::to_string(device.shared_bytes));
+    throw EnvironmentError("a CTA needs " + std::to_string(wanted) +
+                           " bytes of shared memory, the GPU gives at most " +
+                           std::to_string(device.shared_bytes));
 }
 
 }  // namespace
@@ -73,7 +84,9 @@ struct Backward::State {
   std::byte* workspace = nullptr;
 
   template <class T>
-  [[nodiscard]] T* at(std::size_t offset) const { return reinterpret_cast<T*>(workspace + offset); }
+  [[nodiscard]] T* at(std::size_t offset) const {
+    return reinterpret_cast<T*>(workspace + offset);
+  }
 
   [[nodiscard]] ScheduleView view() const {
     ScheduleView v;
@@ -111,16 +124,15 @@ struct Backward::State {
   void run_simt(const BackwardTensors& t, cudaStream_t stream) const;
 };
 
-Backward::Backward(const Problem& problem, const TileMap& tiles, const Schedule& schedule, const BackwardOptions& options)
+Backward::Backward(const Problem& problem, const TileMap& tiles, const Schedule& schedule,
+                   const BackwardOptions& options)
     : state_(std::make_unique<State>()) {
   check(problem);
   check_sizes(problem, options.profile);
-  if (!(options.scale > 0) || !std::isfinite(options.scale)) throw BadInput("scale must be a positive number");
+  if (!(options.scale > 0) || !std::isfinite(options.scale))
+    throw BadInput("scale must be a positive number");
   const DeviceInfo device = require_device();
   check_device(device, problem, options.profile);
-  if (schedule.dq_mode == DqMode::second_pass && options.profile != Profile::ieee_fp32)
-    throw BadInput("schedule '" + schedule.name + "': the second dQ pass has no kernel in profile " + std::string(to_string(options.profile)) +
-                   "; use --profile ieee-fp32 or another schedule");
   State& s = *state_;
   s.problem = problem;
   s.schedule = schedule;
@@ -131,15 +143,19 @@ Backward::Backward(const Problem& problem, const TileMap& tiles, const Schedule&
   if (options.profile == Profile::ieee_fp32) check_cuda(simt_resident(&resident), "asking for occupancy");
   const bool is_static = schedule.placement == Placement::static_lists;
   if (is_static && schedule.sms > static_cast<unsigned>(resident))
-    throw EnvironmentError("schedule '" + schedule.name + "' places chains on " + std::to_string(schedule.sms) + " SMs; this GPU keeps " +
-                           std::to_string(resident) + " CTAs resident: use --sms " + std::to_string(resident) + " or fewer");
+    throw EnvironmentError("schedule '" + schedule.name + "' places chains on " +
+                           std::to_string(schedule.sms) + " SMs; this GPU keeps " + std::to_string(resident) +
+                           " CTAs resident: use --sms " + std::to_string(resident) + " or fewer");
   s.ctas = std::max(1U, is_static ? schedule.sms : std::min(schedule.sms, static_cast<unsigned>(resident)));
   if (!options.launch_unverified) {
     const Verification proof = verify(problem, tiles, schedule, s.ctas);
-    if (!proof.valid) throw BadInput("schedule '" + schedule.name + "': " + (proof.errors.empty() ? "not valid" : proof.errors.front().message));
+    if (!proof.valid)
+      throw BadInput("schedule '" + schedule.name +
+                     "': " + (proof.errors.empty() ? "not valid" : proof.errors.front().message));
   }
   s.lowered = lower(problem, tiles, schedule);
-  if (!is_static) s.ctas = std::min(s.ctas, static_cast<unsigned>(std::max<std::size_t>(1, s.lowered.chains.size())));
+  if (!is_static)
+    s.ctas = std::min(s.ctas, static_cast<unsigned>(std::max<std::size_t>(1, s.lowered.chains.size())));
 
   const auto total_heads = static_cast<std::size_t>(problem.total_heads());
   const bool simt = options.profile == Profile::ieee_fp32;
@@ -147,9 +163,11 @@ Backward::Backward(const Problem& problem, const TileMap& tiles, const Schedule&
   s.sizes.rows = total_heads * static_cast<std::size_t>(problem.q_tiles());
   s.sizes.row_floats = total_heads * q_rows;
   s.sizes.dq_floats = s.sizes.row_floats * static_cast<std::size_t>(problem.head_dim);
-  s.sizes.group_slots = s.lowered.grouped ? static_cast<std::size_t>(problem.batch * problem.kv_heads * problem.kv_tiles()) : 0;
+  s.sizes.group_slots =
+      s.lowered.grouped ? static_cast<std::size_t>(problem.batch * problem.kv_heads * problem.kv_tiles()) : 0;
   s.sizes.group_floats = static_cast<std::size_t>(2 * problem.tile_kv * problem.head_dim);
-  s.sizes.scratch_floats = simt ? s.ctas * simt_scratch_floats(problem.tile_q, problem.tile_kv, problem.head_dim) : 0;
+  s.sizes.scratch_floats =
+      simt ? s.ctas * simt_scratch_floats(problem.tile_q, problem.tile_kv, problem.head_dim) : 0;
   s.sizes.ctas = s.ctas;
   s.sizes.trace = options.trace;
   s.layout = lay_out(s.lowered, s.sizes);
@@ -159,14 +177,17 @@ Backward::Backward(Backward&&) noexcept = default;
 Backward& Backward::operator=(Backward&&) noexcept = default;
 Backward::~Backward() = default;
 
-std::size_t Backward::workspace_bytes() const noexcept { return state_->layout.end; }
+std::size_t Backward::workspace_bytes() const noexcept {
+  return state_->layout.end;
+}
 
 void Backward::prepare(void* workspace, void* stream) {
   State& s = *state_;
   s.workspace = static_cast<std::byte*>(workspace);
   const auto upload = [&](std::size_t offset, const auto& vector) {
     if (vector.empty()) return;
-    check_cuda(cudaMemcpyAsync(s.workspace + offset, vector.data(), vector.size() * sizeof(vector[0]), cudaMemcpyHostToDevice, as_stream(stream)),
+    check_cuda(cudaMemcpyAsync(s.workspace + offset, vector.data(), vector.size() * sizeof(vector[0]),
+                               cudaMemcpyHostToDevice, as_stream(stream)),
                "uploading the schedule");
   };
   upload(s.layout.chains, s.lowered.chains);
@@ -181,7 +202,8 @@ void Backward::prepare(void* workspace, void* stream) {
 
 void Backward::poison(void* stream) {
   const State& s = *state_;
-  check_cuda(cudaMemsetAsync(s.workspace + s.layout.cleared_begin, 0xff, s.layout.end - s.layout.cleared_begin, as_stream(stream)),
+  check_cuda(cudaMemsetAsync(s.workspace + s.layout.cleared_begin, 0xff,
+                             s.layout.end - s.layout.cleared_begin, as_stream(stream)),
              "poisoning the workspace");
 }
 
@@ -189,11 +211,15 @@ void Backward::run(const BackwardTensors& tensors, void* stream_pointer) {
   const State& s = *state_;
   if (s.workspace == nullptr) throw BadInput("Backward::run before prepare()");
   const cudaStream_t stream = as_stream(stream_pointer);
-  check_cuda(cudaMemsetAsync(s.workspace + s.layout.cleared_begin, 0, s.layout.cleared_end - s.layout.cleared_begin, stream), "clearing the tickets");
+  check_cuda(cudaMemsetAsync(s.workspace + s.layout.cleared_begin, 0,
+                             s.layout.cleared_end - s.layout.cleared_begin, stream),
+             "clearing the tickets");
   if (s.schedule.dq_mode == DqMode::arrival)
-    check_cuda(cudaMemsetAsync(s.workspace + s.layout.dq_accumulator, 0, s.sizes.dq_floats * 4, stream), "clearing dQ");
+    check_cuda(cudaMemsetAsync(s.workspace + s.layout.dq_accumulator, 0, s.sizes.dq_floats * 4, stream),
+               "clearing dQ");
   if (s.options.trace)
-    check_cuda(cudaMemsetAsync(s.workspace + s.layout.trace, 0, s.layout.end - s.layout.trace, stream), "clearing the trace");
+    check_cuda(cudaMemsetAsync(s.workspace + s.layout.trace, 0, s.layout.end - s.layout.trace, stream),
+               "clearing the trace");
   if (s.options.profile == Profile::ieee_fp32)
     s.run_simt(tensors, stream);
   else
@@ -223,7 +249,8 @@ void Backward::State::run_hopper(const BackwardTensors& t, cudaStream_t stream) 
   check_cuda(launch_preprocess(before, stream), "launching the preprocess kernel");
 
   const auto map = [&](const void* data, std::int64_t seqlen, std::int64_t map_heads, std::int64_t rows) {
-    return make_tensor_map(data, problem.batch, seqlen, map_heads, problem.head_dim, static_cast<int>(rows), bf16);
+    return make_tensor_map(data, problem.batch, seqlen, map_heads, problem.head_dim, static_cast<int>(rows),
+                           bf16);
   };
   HopperParams main;
   main.q = map(t.q, problem.seqlen_q, problem.heads, problem.tile_q);
@@ -244,7 +271,14 @@ void Backward::State::run_hopper(const BackwardTensors& t, cudaStream_t stream) 
   main.seqlen_k = static_cast<std::int32_t>(problem.seqlen_k);
   main.scale = options.scale;
   main.scale_log2 = scale_log2;
-  check_cuda(launch_hopper_backward(main, problem.head_dim, problem.tile_q, bf16, ctas, stream), "launching the backward kernel");
+  const HopperLaunch launch{problem.head_dim, problem.tile_q, bf16, ctas, stream};
+  if (schedule.dq_mode == DqMode::second_pass) {
+    check_cuda(launch_hopper_first_pass(main, launch), "launching the dK and dV kernel");
+    main.schedule = second_view();
+    check_cuda(launch_hopper_second_pass(main, launch), "launching the dQ kernel");
+  } else {
+    check_cuda(launch_hopper_backward(main, launch), "launching the backward kernel");
+  }
 
   PostprocessParams after;
   after.accumulator = main.dq_accumulator;
@@ -305,10 +339,13 @@ void Backward::State::run_simt(const BackwardTensors& t, cudaStream_t stream) co
 void Backward::finish(void* stream) {
   const State& s = *state_;
   StuckReport report;
-  check_cuda(cudaMemcpyAsync(&report, s.workspace + s.layout.report, sizeof report, cudaMemcpyDeviceToHost, as_stream(stream)), "running the backward pass");
+  check_cuda(cudaMemcpyAsync(&report, s.workspace + s.layout.report, sizeof report, cudaMemcpyDeviceToHost,
+                             as_stream(stream)),
+             "running the backward pass");
   check_cuda(cudaStreamSynchronize(as_stream(stream)), "running the backward pass");
   if (report.fired != 0)
-    throw Stuck({report.cta, report.head, report.q_tile, report.kv_tile, report.expected, report.seen, report.in_group != 0});
+    throw Stuck({report.cta, report.head, report.q_tile, report.kv_tile, report.expected, report.seen,
+                 report.in_group != 0});
 }
 
 Timeline Backward::timeline() const {
@@ -316,12 +353,17 @@ Timeline Backward::timeline() const {
   if (!s.options.trace) throw BadInput("no trace was recorded: set BackwardOptions::trace");
   std::vector<TaskTrace> trace(s.lowered.steps.size());
   std::vector<CtaClock> clocks(s.ctas);
-  check_cuda(cudaMemcpy(trace.data(), s.workspace + s.layout.trace, trace.size() * sizeof(TaskTrace), cudaMemcpyDeviceToHost), "reading the trace");
-  check_cuda(cudaMemcpy(clocks.data(), s.workspace + s.layout.clocks, clocks.size() * sizeof(CtaClock), cudaMemcpyDeviceToHost), "reading the trace");
+  check_cuda(cudaMemcpy(trace.data(), s.workspace + s.layout.trace, trace.size() * sizeof(TaskTrace),
+                        cudaMemcpyDeviceToHost),
+             "reading the trace");
+  check_cuda(cudaMemcpy(clocks.data(), s.workspace + s.layout.clocks, clocks.size() * sizeof(CtaClock),
+                        cudaMemcpyDeviceToHost),
+             "reading the trace");
   return measured_timeline(s.schedule, s.lowered, trace, clocks);
 }
 
-void run(const Problem& problem, const Schedule& schedule, const BackwardTensors& tensors, const BackwardOptions& options, void* stream) {
+void run(const Problem& problem, const Schedule& schedule, const BackwardTensors& tensors,
+         const BackwardOptions& options, void* stream) {
   const TileMap tiles(problem);
   Backward pass(problem, tiles, schedule, options);
   const DeviceBuffer workspace(pass.workspace_bytes());

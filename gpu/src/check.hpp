@@ -12,10 +12,13 @@ namespace dashlab::gpu {
 inline void check_cuda(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
   (void)cudaGetLastError();
-  const std::string hint = error == cudaErrorMemoryAllocation ? "; the GPU has too little free memory for this problem" : "";
+  const std::string hint =
+      error == cudaErrorMemoryAllocation ? "; the GPU has too little free memory for this problem" : "";
   throw EnvironmentError(std::string("CUDA: ") + what + ": " + cudaGetErrorString(error) + hint);
 }
 
-inline cudaStream_t as_stream(void* stream) noexcept { return static_cast<cudaStream_t>(stream); }
+inline cudaStream_t as_stream(void* stream) noexcept {
+  return static_cast<cudaStream_t>(stream);
+}
 
 }  // namespace dashlab::gpu

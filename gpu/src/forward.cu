@@ -1,6 +1,4 @@
 // Plans and launches the forward pass.
-#include "dashlab/gpu/forward.hpp"
-
 #include <cmath>
 #include <numbers>
 #include <string>
@@ -9,6 +7,7 @@
 #include "check.hpp"
 #include "dashlab/core/tile_map.hpp"
 #include "dashlab/gpu/device.hpp"
+#include "dashlab/gpu/forward.hpp"
 #include "forward_kernels.hpp"
 #include "lowering.hpp"
 
@@ -31,8 +30,9 @@ Forward::Forward(const Problem& problem, Profile profile, float scale) : state_(
   if (simt && (problem.head_dim > 256 || problem.tile_kv > 1024))
     throw BadInput("ieee-fp32 forward: head_dim goes up to 256 and tile_kv up to 1024");
   if (!simt && !hopper_forward_exists(problem.head_dim, problem.tile_q, problem.tile_kv))
-    throw BadInput("no " + std::string(to_string(profile)) + " forward kernel for head_dim " + std::to_string(problem.head_dim) + " with tiles " +
-                   std::to_string(problem.tile_q) + "x" + std::to_string(problem.tile_kv) +
+    throw BadInput("no " + std::string(to_string(profile)) + " forward kernel for head_dim " +
+                   std::to_string(problem.head_dim) + " with tiles " + std::to_string(problem.tile_q) + "x" +
+                   std::to_string(problem.tile_kv) +
                    "; head_dim 64 has 128 or 192 kv columns, head_dim 128 has 128 or 176");
   const DeviceInfo device = require_device();
   if (!simt && (device.major != 9 || device.minor != 0))
@@ -59,13 +59,16 @@ Forward::Forward(Forward&&) noexcept = default;
 Forward& Forward::operator=(Forward&&) noexcept = default;
 Forward::~Forward() = default;
 
-std::size_t Forward::workspace_bytes() const noexcept { return state_->bytes; }
+std::size_t Forward::workspace_bytes() const noexcept {
+  return state_->bytes;
+}
 
 void Forward::prepare(void* workspace, void* stream) {
   State& s = *state_;
   s.workspace = static_cast<std::byte*>(workspace);
   const auto upload = [&](std::size_t offset, const auto& vector) {
-    check_cuda(cudaMemcpyAsync(s.workspace + offset, vector.data(), vector.size() * sizeof(vector[0]), cudaMemcpyHostToDevice, as_stream(stream)),
+    check_cuda(cudaMemcpyAsync(s.workspace + offset, vector.data(), vector.size() * sizeof(vector[0]),
+                               cudaMemcpyHostToDevice, as_stream(stream)),
                "uploading the tile map");
   };
   upload(0, s.row_begin);
@@ -97,8 +100,9 @@ void Forward::run(const ForwardTensors& tensors, void* stream) {
   p.tile_kv = static_cast<int>(s.problem.tile_kv);
   p.scale = s.scale;
   p.scale_log2 = static_cast<float>(static_cast<double>(s.scale) * std::numbers::log2e);
-  check_cuda(s.profile == Profile::ieee_fp32 ? launch_simt_forward(p, as_stream(stream))
-                                             : launch_hopper_forward(p, s.profile == Profile::hopper_bf16, as_stream(stream)),
+  check_cuda(s.profile == Profile::ieee_fp32
+                 ? launch_simt_forward(p, as_stream(stream))
+                 : launch_hopper_forward(p, s.profile == Profile::hopper_bf16, as_stream(stream)),
              "launching the forward kernel");
 }
 

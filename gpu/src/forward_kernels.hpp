@@ -14,8 +14,9 @@ struct ForwardParams {
   const void *q = nullptr, *k = nullptr, *v = nullptr;
   void* o = nullptr;
   float* lse = nullptr;
-  const std::uint32_t* row_begin = nullptr;  ///< per q tile: its kv tiles are row_kv[row_begin[q]..row_begin[q+1]-1]
-  const std::uint32_t* row_kv = nullptr;     ///< ascending; walked from the end
+  const std::uint32_t* row_begin =
+      nullptr;  ///< per q tile: its kv tiles are row_kv[row_begin[q]..row_begin[q+1]-1]
+  const std::uint32_t* row_kv = nullptr;  ///< ascending; walked from the end
   const DeviceKeyRange* key_ranges = nullptr;
   std::int64_t seqlen_q = 0, seqlen_k = 0;
   std::uint32_t heads = 1, kv_heads = 1, total_heads = 1, q_tiles = 1;

@@ -1,5 +1,5 @@
-// Forward pass of the 16-bit profiles: one CTA per q tile, one warp per 16 rows, kv tiles from the last to the first.
-// The roundings are those of docs/numerics.md, section 5, step by step.
+// Forward pass of the 16-bit profiles: one CTA per q tile, one warp per 16 rows, kv tiles from the last to
+// the first. The roundings are those of docs/numerics.md, section 5, step by step.
 #include "forward_kernels.hpp"
 #include "ptx/mma.cuh"
 
@@ -12,8 +12,8 @@ constexpr int pad = 8;  // 16 bytes, so that the rows of an 8x8 matrix fall into
 
 /// Rows first..first+count-1 of one head into shared memory, zeros beyond the end.
 template <int head_dim>
-__device__ void load_rows(std::uint16_t (*out)[head_dim + pad], const void* tensor, std::uint32_t head, std::uint32_t heads,
-                          std::int64_t seqlen, std::int64_t first, int count) {
+__device__ void load_rows(std::uint16_t (*out)[head_dim + pad], const void* tensor, std::uint32_t head,
+                          std::uint32_t heads, std::int64_t seqlen, std::int64_t first, int count) {
   const auto* data = static_cast<const std::uint16_t*>(tensor);
   constexpr int pieces = head_dim / 8;
   for (int i = static_cast<int>(threadIdx.x); i < count * pieces; i += static_cast<int>(blockDim.x)) {
@@ -21,7 +21,10 @@ __device__ void load_rows(std::uint16_t (*out)[head_dim + pad], const void* tens
     const int c = i % pieces * 8;
     uint4 value = make_uint4(0, 0, 0, 0);
     if (first + r < seqlen) {
-      const std::size_t row = (static_cast<std::size_t>(head / heads) * static_cast<std::size_t>(seqlen) + static_cast<std::size_t>(first + r)) * heads + head % heads;
+      const std::size_t row = (static_cast<std::size_t>(head / heads) * static_cast<std::size_t>(seqlen) +
+                               static_cast<std::size_t>(first + r)) *
+                                  heads +
+                              head % heads;
       value = *reinterpret_cast<const uint4*>(data + row * head_dim + c);
     }
     *reinterpret_cast<uint4*>(&out[r][c]) = value;
@@ -47,7 +50,8 @@ __global__ void __launch_bounds__(head_dim == 64 ? 384 : 256) hopper_forward(con
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const std::uint32_t q_tile = blockIdx.x % params.q_tiles;
   const std::uint32_t head = blockIdx.x / params.q_tiles;
-  const std::uint32_t kv_head = head / params.heads * params.kv_heads + head % params.heads / (params.heads / params.kv_heads);
+  const std::uint32_t kv_head =
+      head / params.heads * params.kv_heads + head % params.heads / (params.heads / params.kv_heads);
   const std::int64_t first_row = static_cast<std::int64_t>(q_tile) * params.tile_q;
   load_rows<head_dim>(q, params.q, head, params.heads, params.seqlen_q, first_row, params.tile_q);
 
@@ -122,8 +126,9 @@ __global__ void __launch_bounds__(head_dim == 64 ? 384 : 256) hopper_forward(con
     }
 #pragma unroll
     for (int c = 0; c < tile_kv / 16; ++c) {  // the chain over the tile's kv columns
-      const std::uint32_t a[4] = {Input::pack(s[2 * c][0], s[2 * c][1]), Input::pack(s[2 * c][2], s[2 * c][3]),
-                                  Input::pack(s[2 * c + 1][0], s[2 * c + 1][1]), Input::pack(s[2 * c + 1][2], s[2 * c + 1][3])};
+      const std::uint32_t a[4] = {
+          Input::pack(s[2 * c][0], s[2 * c][1]), Input::pack(s[2 * c][2], s[2 * c][3]),
+          Input::pack(s[2 * c + 1][0], s[2 * c + 1][1]), Input::pack(s[2 * c + 1][2], s[2 * c + 1][3])};
 #pragma unroll
       for (int j = 0; j < head_dim / 16; ++j) {
         std::uint32_t b[4];
@@ -144,9 +149,15 @@ __global__ void __launch_bounds__(head_dim == 64 ? 384 : 256) hopper_forward(con
     const std::int64_t row = first_row + 16 * warp + lane / 4 + 8 * h;
     if (16 * warp + lane / 4 + 8 * h >= params.tile_q || row >= params.seqlen_q) continue;
     if (lane % 4 == 0)
-      params.lse[static_cast<std::size_t>(head) * static_cast<std::size_t>(params.seqlen_q) + static_cast<std::size_t>(row)] =
-          nothing ? -INFINITY : ptx::fma_ftz(rows.maximum[h], lse_factor, ptx::mul_ftz(ptx::log2_approx_ftz(sum), ln2));
-    const std::size_t line = (static_cast<std::size_t>(head / params.heads) * static_cast<std::size_t>(params.seqlen_q) + static_cast<std::size_t>(row)) * params.heads + head % params.heads;
+      params.lse[static_cast<std::size_t>(head) * static_cast<std::size_t>(params.seqlen_q) +
+                 static_cast<std::size_t>(row)] =
+          nothing ? -INFINITY
+                  : ptx::fma_ftz(rows.maximum[h], lse_factor, ptx::mul_ftz(ptx::log2_approx_ftz(sum), ln2));
+    const std::size_t line =
+        (static_cast<std::size_t>(head / params.heads) * static_cast<std::size_t>(params.seqlen_q) +
+         static_cast<std::size_t>(row)) *
+            params.heads +
+        head % params.heads;
     auto* o = static_cast<std::uint16_t*>(params.o) + line * head_dim + lane % 4 * 2;
 #pragma unroll
     for (int j = 0; j < head_dim / 8; ++j)
@@ -158,19 +169,22 @@ __global__ void __launch_bounds__(head_dim == 64 ? 384 : 256) hopper_forward(con
 template <class Input, int head_dim, int tile_kv>
 cudaError_t launch(const ForwardParams& params, cudaStream_t stream) {
   const int bytes = (2 * tile_kv + params.tile_q) * (head_dim + pad) * 2;
-  const cudaError_t error =
-      cudaFuncSetAttribute(hopper_forward<Input, head_dim, tile_kv>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  const cudaError_t error = cudaFuncSetAttribute(hopper_forward<Input, head_dim, tile_kv>,
+                                                 cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
   if (error != cudaSuccess) return error;
   hopper_forward<Input, head_dim, tile_kv>
-      <<<params.total_heads * params.q_tiles, static_cast<unsigned>(params.tile_q) * 2, static_cast<std::size_t>(bytes), stream>>>(params);
+      <<<params.total_heads * params.q_tiles, static_cast<unsigned>(params.tile_q) * 2,
+         static_cast<std::size_t>(bytes), stream>>>(params);
   return cudaGetLastError();
 }
 
 template <class Input>
 cudaError_t launch_for(const ForwardParams& params, cudaStream_t stream) {
   if (params.head_dim == 64)
-    return params.tile_kv == 192 ? launch<Input, 64, 192>(params, stream) : launch<Input, 64, 128>(params, stream);
-  return params.tile_kv == 176 ? launch<Input, 128, 176>(params, stream) : launch<Input, 128, 128>(params, stream);
+    return params.tile_kv == 192 ? launch<Input, 64, 192>(params, stream)
+                                 : launch<Input, 64, 128>(params, stream);
+  return params.tile_kv == 176 ? launch<Input, 128, 176>(params, stream)
+                               : launch<Input, 128, 128>(params, stream);
 }
 
 }  // namespace

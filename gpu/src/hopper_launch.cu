@@ -1,53 +1,42 @@
-#include "hopper_launch.hpp"
-
 #include "check.hpp"
+#include "cooperative.cuh"
 #include "hopper_backward.cuh"
+#include "hopper_launch.hpp"
 
 namespace dashlab::gpu {
 
 namespace {
 
-template <class Config>
-cudaError_t launch(const HopperParams& params, unsigned ctas, cudaStream_t stream) {
-  constexpr auto bytes = static_cast<int>(sizeof(HopperShared<Config>));
-  static_assert(bytes <= 227 * 1024, "more shared memory than a Hopper CTA can have");
-  const cudaError_t set =
-      cudaFuncSetAttribute(hopper_backward<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-  if (set != cudaSuccess) return set;
-  cudaLaunchAttribute cooperative{};
-  cooperative.id = cudaLaunchAttributeCooperative;
-  cooperative.val.cooperative = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(ctas);
-  config.blockDim = dim3(Config::threads);
-  config.dynamicSmemBytes = bytes;
-  config.stream = stream;
-  config.attrs = &cooperative;
-  config.numAttrs = 1;
-  return cudaLaunchKernelEx(&config, hopper_backward<Config>, params);
-}
-
 template <class Input>
-cudaError_t launch_for(const HopperParams& params, std::int64_t head_dim, std::int64_t tile_q, unsigned ctas,
-                       cudaStream_t stream) {
-  if (head_dim == 64) return launch<HopperConfig<Input, 64, 128>>(params, ctas, stream);
-  if (tile_q == 80) return launch<HopperConfig<Input, 128, 80>>(params, ctas, stream);
-  return launch<HopperConfig<Input, 128, 64>>(params, ctas, stream);
+cudaError_t launch_for(const HopperParams& params, const HopperLaunch& launch) {
+  if (launch.head_dim == 64) {
+    using Config = HopperConfig<Input, 64, 128>;
+    return launch_cooperative<HopperShared<Config>>(hopper_backward<Config>, params, launch, Config::threads);
+  }
+  if (launch.tile_q == 80) {
+    using Config = HopperConfig<Input, 128, 80>;
+    return launch_cooperative<HopperShared<Config>>(hopper_backward<Config>, params, launch, Config::threads);
+  }
+  using Config = HopperConfig<Input, 128, 64>;
+  return launch_cooperative<HopperShared<Config>>(hopper_backward<Config>, params, launch, Config::threads);
 }
 
 using EncodeTiled = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
-                                 const cuuint64_t*, const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave,
-                                 CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+                                 const cuuint64_t*, const cuuint32_t*, const cuuint32_t*,
+                                 CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
+                                 CUtensorMapFloatOOBfill);
 
 /// The driver's encoder, found at run time so that the library needs no libcuda to link.
 EncodeTiled encoder() {
   static const EncodeTiled found = [] {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult result{};
-    check_cuda(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &result),
+    check_cuda(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault,
+                                                &result),
                "looking up cuTensorMapEncodeTiled");
     if (result != cudaDriverEntryPointSuccess || function == nullptr)
-      throw EnvironmentError("CUDA: the driver has no cuTensorMapEncodeTiled; it is older than CUDA 12.0: update it");
+      throw EnvironmentError(
+          "CUDA: the driver has no cuTensorMapEncodeTiled; it is older than CUDA 12.0: update it");
     return reinterpret_cast<EncodeTiled>(function);
   }();
   return found;
@@ -66,10 +55,8 @@ std::size_t hopper_shared_bytes(std::int64_t head_dim, std::int64_t tile_q) noex
   return sizeof(HopperShared<HopperConfig<ptx::Bf16, 128, 64>>);
 }
 
-cudaError_t launch_hopper_backward(const HopperParams& params, std::int64_t head_dim, std::int64_t tile_q, bool bf16,
-                                   unsigned ctas, cudaStream_t stream) {
-  return bf16 ? launch_for<ptx::Bf16>(params, head_dim, tile_q, ctas, stream)
-              : launch_for<ptx::Fp16>(params, head_dim, tile_q, ctas, stream);
+cudaError_t launch_hopper_backward(const HopperParams& params, const HopperLaunch& launch) {
+  return launch.bf16 ? launch_for<ptx::Bf16>(params, launch) : launch_for<ptx::Fp16>(params, launch);
 }
 
 CUtensorMap make_tensor_map(const void* data, std::int64_t batch, std::int64_t seqlen, std::int64_t heads,
@@ -82,11 +69,12 @@ CUtensorMap make_tensor_map(const void* data, std::int64_t batch, std::int64_t s
   const cuuint32_t box[4] = {64, 1, static_cast<cuuint32_t>(rows), 1};
   const cuuint32_t steps[4] = {1, 1, 1, 1};
   const CUresult result = encoder()(
-      &map, bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, const_cast<void*>(data),
-      extents, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      &map, bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4,
+      const_cast<void*>(data), extents, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS)
-    throw EnvironmentError("CUDA: the driver refuses a tensor map (error " + std::to_string(static_cast<int>(result)) +
+    throw EnvironmentError("CUDA: the driver refuses a tensor map (error " +
+                           std::to_string(static_cast<int>(result)) +
                            "); tensors must be 16-byte aligned device memory");
   return map;
 }

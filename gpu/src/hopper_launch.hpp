@@ -13,12 +13,22 @@ bool hopper_kernel_exists(std::int64_t head_dim, std::int64_t tile_q, std::int64
 /// Shared memory of one CTA.
 std::size_t hopper_shared_bytes(std::int64_t head_dim, std::int64_t tile_q) noexcept;
 
-/// Cooperative launch of `ctas` CTAs, one per SM: all are resident, or the launch fails.
-cudaError_t launch_hopper_backward(const HopperParams& params, std::int64_t head_dim, std::int64_t tile_q, bool bf16,
-                                   unsigned ctas, cudaStream_t stream);
+/// What a launch needs beside the parameters.
+struct HopperLaunch {
+  std::int64_t head_dim = 128, tile_q = 64;
+  bool bf16 = true;
+  unsigned ctas = 1;
+  cudaStream_t stream = nullptr;
+};
 
-/// A tensor map for [batch, seqlen, heads, head_dim] of 16-bit elements: boxes of `rows` x 64 columns of one head,
-/// swizzled by 128 bytes. Throws EnvironmentError.
+/// Cooperative launches of `ctas` CTAs, one per SM: all are resident, or the launch fails.
+cudaError_t launch_hopper_backward(const HopperParams& params, const HopperLaunch& launch);
+/// Schedule two-pass: dK and dV only, then dQ by the chains of the second pass.
+cudaError_t launch_hopper_first_pass(const HopperParams& params, const HopperLaunch& launch);
+cudaError_t launch_hopper_second_pass(const HopperParams& params, const HopperLaunch& launch);
+
+/// A tensor map for [batch, seqlen, heads, head_dim] of 16-bit elements: boxes of `rows` x 64 columns of one
+/// head, swizzled by 128 bytes. Throws EnvironmentError.
 CUtensorMap make_tensor_map(const void* data, std::int64_t batch, std::int64_t seqlen, std::int64_t heads,
                             std::int64_t head_dim, int rows, bool bf16);
 

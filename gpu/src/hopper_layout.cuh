@@ -1,4 +1,5 @@
-// Shapes and shared memory of the Hopper backward kernel, and the order in which a dQ tile lies in its accumulator.
+// Shapes and shared memory of the Hopper backward kernel, and the order in which a dQ tile lies in its
+// accumulator.
 #pragma once
 
 #include <cuda.h>
@@ -11,23 +12,26 @@
 
 namespace dashlab::gpu {
 
-/// When the scores S of the next tile start: with the next tile, or as soon as this tile's dQ has left the registers.
+/// When the scores S of the next tile start: with the next tile, or as soon as this tile's dQ has left the
+/// registers.
 enum class NextScores : int { with_tile, after_dq };
 
 /// The choices behind one compiled kernel. tile_kv is 128: two matrix warpgroups of 64 kv rows each. What the
 /// registers (240 a thread) and 227 KB of shared memory leave room for was measured: docs/performance.md.
-template <class Input_, int head_dim_, int tile_q_>
+/// `with_dq_`: false where dQ has a pass of its own.
+template <class Input_, int head_dim_, int tile_q_, bool with_dq_ = true>
 struct HopperConfig {
   using Input = Input_;
   static constexpr int head_dim = head_dim_;
   static constexpr int tile_q = tile_q_;
   static constexpr int tile_kv = 128;
+  static constexpr bool with_dq = with_dq_;
   static constexpr int q_stages = tile_q_ == 80 ? 2 : 3;
   static constexpr int dout_stages = 2;
-  static constexpr int dq_buffers = 1;           ///< dQ tiles on their way out
+  static constexpr int dq_buffers = 1;  ///< dQ tiles on their way out
   static constexpr NextScores next_scores = head_dim_ == 64 ? NextScores::after_dq : NextScores::with_tile;
   static constexpr bool wait_for_dv = head_dim_ == 128;  ///< before dQ and dK start: frees the registers of p
-  static constexpr int blocks = head_dim / 64;               ///< 128-byte-wide blocks of a row
+  static constexpr int blocks = head_dim / 64;           ///< 128-byte-wide blocks of a row
   static constexpr int dq_registers = tile_q * head_dim / 256;
   static constexpr int producer_threads = 128;
   static constexpr int matrix_threads = 256;
@@ -67,19 +71,19 @@ struct alignas(1024) HopperShared {
   ptx::Mbarrier kv_full, kv_empty;
   ptx::Mbarrier q_full[Config::q_stages], q_empty[Config::q_stages];
   ptx::Mbarrier dout_full[Config::dout_stages], dout_empty[Config::dout_stages];
-  ptx::Mbarrier dq_full[2];                       ///< one per writer
+  ptx::Mbarrier dq_full[2];  ///< one per writer
   ptx::Mbarrier dq_empty[Config::dq_buffers];
 };
 
 struct HopperParams {
   CUtensorMap q, k, v, dout;
   ScheduleView schedule;
-  const float* lse2 = nullptr;    ///< [head * q_tiles + q_tile][tile_q]
+  const float* lse2 = nullptr;  ///< [head * q_tiles + q_tile][tile_q]
   const float* dpsum = nullptr;
   const DeviceKeyRange* key_ranges = nullptr;  ///< [q_tiles * tile_q]
-  float* dq_accumulator = nullptr;  ///< [row][tile_q * head_dim] in the order of dq_place
+  float* dq_accumulator = nullptr;             ///< [row][tile_q * head_dim] in the order of dq_place
   float* group_accumulator = nullptr;  ///< [kv_head * kv_tiles + kv_tile][2][tile_kv * head_dim]: dK, dV
-  std::uint16_t* dk = nullptr;      ///< [batch, seqlen_k, kv_heads, head_dim]
+  std::uint16_t* dk = nullptr;         ///< [batch, seqlen_k, kv_heads, head_dim]
   std::uint16_t* dv = nullptr;
   std::uint32_t heads = 1, kv_heads = 1, kv_tiles = 1;
   std::int32_t seqlen_k = 0;

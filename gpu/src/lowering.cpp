@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::uint32_t none = ~std::uint32_t{0};
 
-/// The ranks of all ordered steps. Steps are grouped by row first, so that one table of kv tiles serves every row.
+/// The ranks of all ordered steps. Steps are grouped by row first, so that one table of kv tiles serves every
+/// row.
 void set_ranks(const Problem& problem, const Schedule& schedule, LoweredSchedule& out) {
   const auto rows = static_cast<std::size_t>(problem.total_heads() * problem.q_tiles());
   std::vector<std::uint64_t> begin(rows + 1, 0);
@@ -44,7 +45,8 @@ std::vector<DeviceKeyRange> padded_key_ranges(const Problem& problem) {
   const bool by_tiles = std::holds_alternative<BlocksMask>(problem.mask);
   for (std::int64_t q = 0; q < problem.seqlen_q; ++q) {
     const KeyRange keys = by_tiles ? KeyRange{0, problem.seqlen_k} : visible_keys(problem, q);
-    ranges[static_cast<std::size_t>(q)] = {static_cast<std::int32_t>(keys.begin), static_cast<std::int32_t>(keys.end)};
+    ranges[static_cast<std::size_t>(q)] = {static_cast<std::int32_t>(keys.begin),
+                                           static_cast<std::int32_t>(keys.end)};
   }
   return ranges;
 }
@@ -93,7 +95,8 @@ LoweredSchedule lower(const Problem& problem, const TileMap& tiles, const Schedu
     if (out.grouped) {
       const auto* order = schedule.group_order.data() + slot * group_size;
       device.group_count = static_cast<std::uint32_t>(group_size);
-      device.group_rank = static_cast<std::uint32_t>(std::find(order, order + group_size, chain.head) - order);
+      device.group_rank =
+          static_cast<std::uint32_t>(std::find(order, order + group_size, chain.head) - order);
     }
     for (std::uint64_t s = schedule.chain_begin[c]; s < schedule.chain_begin[c + 1]; ++s) {
       const std::uint32_t head = schedule.head_of_step(c, s);
@@ -120,7 +123,8 @@ LoweredSchedule lower(const Problem& problem, const TileMap& tiles, const Schedu
   }
 
   out.row_addends.assign(static_cast<std::size_t>(problem.total_heads()) * q_tiles, 0);
-  for (const DeviceStep& step : out.steps) ++out.row_addends[step.row];
+  for (const DeviceStep& step : schedule.dq_mode == DqMode::second_pass ? out.second_steps : out.steps)
+    ++out.row_addends[step.row];
   if (schedule.dq_mode == DqMode::ordered) set_ranks(problem, schedule, out);
   out.key_ranges = padded_key_ranges(problem);
   return out;

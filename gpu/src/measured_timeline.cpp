@@ -6,8 +6,8 @@
 
 namespace dashlab::gpu {
 
-Timeline measured_timeline(const Schedule& schedule, const LoweredSchedule& lowered, const std::vector<TaskTrace>& trace,
-                           const std::vector<CtaClock>& clocks) {
+Timeline measured_timeline(const Schedule& schedule, const LoweredSchedule& lowered,
+                           const std::vector<TaskTrace>& trace, const std::vector<CtaClock>& clocks) {
   Timeline out;
   out.title = schedule.name + ", measured";
   out.unit = "us";
@@ -19,7 +19,8 @@ Timeline measured_timeline(const Schedule& schedule, const LoweredSchedule& lowe
   const auto nanoseconds = [&](const CtaClock& clock, std::int64_t cycles) {
     const double span = static_cast<double>(std::max<std::int64_t>(1, clock.cycles_end - clock.cycles_start));
     const double part = static_cast<double>(cycles - clock.cycles_start) / span;
-    return clock.ns_start - start + static_cast<std::int64_t>(std::llround(part * static_cast<double>(clock.ns_end - clock.ns_start)));
+    return clock.ns_start - start +
+           static_cast<std::int64_t>(std::llround(part * static_cast<double>(clock.ns_end - clock.ns_start)));
   };
   for (const DeviceChain& chain : lowered.chains)
     for (std::uint64_t i = chain.step_begin; i < chain.step_begin + chain.step_count; ++i) {
@@ -35,8 +36,10 @@ Timeline measured_timeline(const Schedule& schedule, const LoweredSchedule& lowe
       span.chain = lowered.chain_of_device[task.chain];
       span.compute_start = nanoseconds(clock, task.compute_start);
       span.compute_end = nanoseconds(clock, task.compute_end);
-      span.reduce_start = std::max(span.compute_end, task.reduce_start == 0 ? std::int64_t{0} : nanoseconds(clock, task.reduce_start));
-      span.reduce_end = std::max(span.reduce_start, task.reduce_end == 0 ? std::int64_t{0} : nanoseconds(clock, task.reduce_end));
+      span.reduce_start = std::max(
+          span.compute_end, task.reduce_start == 0 ? std::int64_t{0} : nanoseconds(clock, task.reduce_start));
+      span.reduce_end = std::max(
+          span.reduce_start, task.reduce_end == 0 ? std::int64_t{0} : nanoseconds(clock, task.reduce_end));
       out.makespan = std::max(out.makespan, span.reduce_end);
       out.tasks.push_back(span);
     }

@@ -8,8 +8,9 @@
 
 namespace dashlab::gpu {
 
-/// Cycles become nanoseconds by each CTA's own pair of clock readings. `trace` by device step, `clocks` by CTA.
-Timeline measured_timeline(const Schedule& schedule, const LoweredSchedule& lowered, const std::vector<TaskTrace>& trace,
-                           const std::vector<CtaClock>& clocks);
+/// Cycles become nanoseconds by each CTA's own pair of clock readings. `trace` by device step, `clocks` by
+/// CTA.
+Timeline measured_timeline(const Schedule& schedule, const LoweredSchedule& lowered,
+                           const std::vector<TaskTrace>& trace, const std::vector<CtaClock>& clocks);
 
 }  // namespace dashlab::gpu

@@ -9,7 +9,8 @@ namespace {
 constexpr int block_threads = 256;
 constexpr float log2_e = 0x1.715476p+0F;
 
-/// One row per group of head_dim / 8 lanes: each lane sums eight products, then a butterfly (docs/numerics.md, 4).
+/// One row per group of head_dim / 8 lanes: each lane sums eight products, then a butterfly
+/// (docs/numerics.md, 4).
 template <class Input, int head_dim>
 __global__ void __launch_bounds__(block_threads) preprocess(const PreprocessParams params) {
   constexpr int lanes = head_dim / 8;
@@ -17,14 +18,19 @@ __global__ void __launch_bounds__(block_threads) preprocess(const PreprocessPara
   const std::uint64_t padded = static_cast<std::uint64_t>(params.q_tiles) * params.tile_q;
   const std::uint64_t index = static_cast<std::uint64_t>(blockIdx.x) * rows_per_block + threadIdx.x / lanes;
   const std::uint32_t lane = threadIdx.x % lanes;
-  if (index >= padded * params.total_heads) return;  // whole groups leave together, and masks below name groups
+  if (index >= padded * params.total_heads)
+    return;  // whole groups leave together, and masks below name groups
   const std::uint64_t head = index / padded;
   const auto q = static_cast<std::int64_t>(index % padded);
   float sum = 0.0F;
   float lse2 = 0.0F;
   if (q < params.seqlen_q) {
     const std::uint64_t place =
-        ((head / params.heads * static_cast<std::uint64_t>(params.seqlen_q) + static_cast<std::uint64_t>(q)) * params.heads + head % params.heads) * head_dim + lane * 8;
+        ((head / params.heads * static_cast<std::uint64_t>(params.seqlen_q) + static_cast<std::uint64_t>(q)) *
+             params.heads +
+         head % params.heads) *
+            head_dim +
+        lane * 8;
     const uint4 a4 = *reinterpret_cast<const uint4*>(params.dout + place);
     const uint4 b4 = *reinterpret_cast<const uint4*>(params.o + place);
     const std::uint32_t a[4] = {a4.x, a4.y, a4.z, a4.w};
@@ -35,12 +41,14 @@ __global__ void __launch_bounds__(block_threads) preprocess(const PreprocessPara
       const float y = Input::widen(static_cast<std::uint16_t>(b[i / 2] >> (i % 2 * 16)));
       sum = i == 0 ? ptx::mul_ftz(x, y) : ptx::fma_ftz(x, y, sum);
     }
-    const float lse = params.lse[head * static_cast<std::uint64_t>(params.seqlen_q) + static_cast<std::uint64_t>(q)];
+    const float lse =
+        params.lse[head * static_cast<std::uint64_t>(params.seqlen_q) + static_cast<std::uint64_t>(q)];
     lse2 = lse == -INFINITY ? 0.0F : ptx::mul_ftz(lse, log2_e);
   }
   const unsigned group = (lanes == 16 ? 0xffffU : 0xffU) << (threadIdx.x % 32 / lanes * lanes);
 #pragma unroll
-  for (int stride = lanes / 2; stride > 0; stride /= 2) sum = ptx::add_ftz(sum, __shfl_xor_sync(group, sum, stride));
+  for (int stride = lanes / 2; stride > 0; stride /= 2)
+    sum = ptx::add_ftz(sum, __shfl_xor_sync(group, sum, stride));
   if (lane == 0) {
     params.dpsum[index] = sum;
     params.lse2[index] = lse2;
@@ -53,7 +61,8 @@ __global__ void __launch_bounds__(block_threads) postprocess(const PostprocessPa
   constexpr int pad = 8;
   __shared__ std::uint16_t tile[tile_q][head_dim + pad];
   const std::uint32_t row = blockIdx.x;
-  const auto* pieces = reinterpret_cast<const float4*>(params.accumulator + static_cast<std::size_t>(row) * tile_q * head_dim);
+  const auto* pieces =
+      reinterpret_cast<const float4*>(params.accumulator + static_cast<std::size_t>(row) * tile_q * head_dim);
   const bool empty = params.row_addends[row] == 0;
   constexpr int groups = tile_q * head_dim / 256 / 4;
   const int thread = static_cast<int>(threadIdx.x);
@@ -76,8 +85,12 @@ __global__ void __launch_bounds__(block_threads) postprocess(const PostprocessPa
     const int r = i / pieces_per_row;
     const int c = i % pieces_per_row * 8;
     if (first + r >= params.seqlen_q) break;
-    const std::uint64_t place =
-        ((head / params.heads * static_cast<std::uint64_t>(params.seqlen_q) + static_cast<std::uint64_t>(first + r)) * params.heads + head % params.heads) * head_dim + static_cast<std::uint64_t>(c);
+    const std::uint64_t place = ((head / params.heads * static_cast<std::uint64_t>(params.seqlen_q) +
+                                  static_cast<std::uint64_t>(first + r)) *
+                                     params.heads +
+                                 head % params.heads) *
+                                    head_dim +
+                                static_cast<std::uint64_t>(c);
     *reinterpret_cast<uint4*>(params.dq + place) = *reinterpret_cast<const uint4*>(&tile[r][c]);
   }
 }

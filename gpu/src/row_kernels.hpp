@@ -23,7 +23,7 @@ cudaError_t launch_preprocess(const PreprocessParams& params, cudaStream_t strea
 
 /// dq = 16-bit(accumulator * scale); rows of tiles that nothing was added to are zero.
 struct PostprocessParams {
-  const float* accumulator = nullptr;        ///< [row][tile_q * head_dim] in the order of dq_place
+  const float* accumulator = nullptr;  ///< [row][tile_q * head_dim] in the order of dq_place
   const std::uint32_t* row_addends = nullptr;
   std::uint16_t* dq = nullptr;
   std::uint32_t total_heads = 1, heads = 1, q_tiles = 1;

@@ -1,5 +1,6 @@
 // The kernel to read first. One CTA runs one chain after another; every number below is one chain of fused
-// multiply-adds in a fixed order, so that the only freedom left is the order of dQ partials, and that the tickets fix.
+// multiply-adds in a fixed order, so that the only freedom left is the order of dQ partials, and that the
+// tickets fix.
 #include "dashlab/emulator/portable_math.hpp"
 #include "simt_backward.hpp"
 #include "ticket.cuh"
@@ -12,7 +13,8 @@ constexpr int block_threads = 256;
 constexpr float log2_e = 0x1.715476p+0F;
 
 /// First element of row `row` of (batch, head) in a [batch, seqlen, heads, head_dim] tensor.
-__device__ std::size_t row_place(std::uint32_t head, std::uint32_t heads, std::int64_t seqlen, std::int64_t row, int dim) {
+__device__ std::size_t row_place(std::uint32_t head, std::uint32_t heads, std::int64_t seqlen,
+                                 std::int64_t row, int dim) {
   const std::size_t batch = head / heads;
   return ((batch * static_cast<std::size_t>(seqlen) + static_cast<std::size_t>(row)) * heads + head % heads) *
          static_cast<std::size_t>(dim);
@@ -23,9 +25,11 @@ __global__ void rows(const SimtParams params) {
   const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (index >= static_cast<std::int64_t>(params.total_heads) * params.seqlen_q) return;
   const auto head = static_cast<std::uint32_t>(index / params.seqlen_q);
-  const std::size_t place = row_place(head, params.heads, params.seqlen_q, index % params.seqlen_q, params.head_dim);
+  const std::size_t place =
+      row_place(head, params.heads, params.seqlen_q, index % params.seqlen_q, params.head_dim);
   float sum = 0.0F;
-  for (int c = 0; c < params.head_dim; ++c) sum = portable::fma(params.dout[place + c], params.o[place + c], sum);
+  for (int c = 0; c < params.head_dim; ++c)
+    sum = portable::fma(params.dout[place + c], params.o[place + c], sum);
   const float lse = params.lse[index];
   params.dpsum[index] = sum;
   params.lse2[index] = lse == -INFINITY ? 0.0F : portable::mul(lse, log2_e);
@@ -58,17 +62,25 @@ struct Worker {
   float* p;   ///< [m][n]
   float* ds;  ///< [m][n]
 
-  __device__ Tile tile(std::uint32_t head, std::uint32_t kv_head, std::uint32_t q_tile, std::uint32_t kv_tile, bool partial) const {
+  __device__ Tile tile(std::uint32_t head, std::uint32_t kv_head, std::uint32_t q_tile, std::uint32_t kv_tile,
+                       bool partial) const {
     const std::int64_t m = params.seqlen_q - static_cast<std::int64_t>(q_tile) * params.tile_q;
     const std::int64_t n = params.seqlen_k - static_cast<std::int64_t>(kv_tile) * params.tile_kv;
-    return {head, kv_head, q_tile, kv_tile, static_cast<int>(min(m, static_cast<std::int64_t>(params.tile_q))),
-            static_cast<int>(min(n, static_cast<std::int64_t>(params.tile_kv))), partial};
+    return {head,
+            kv_head,
+            q_tile,
+            kv_tile,
+            static_cast<int>(min(m, static_cast<std::int64_t>(params.tile_q))),
+            static_cast<int>(min(n, static_cast<std::int64_t>(params.tile_kv))),
+            partial};
   }
   __device__ std::size_t q_place(const Tile& t, int i) const {
-    return row_place(t.head, params.heads, params.seqlen_q, static_cast<std::int64_t>(t.q_tile) * params.tile_q + i, params.head_dim);
+    return row_place(t.head, params.heads, params.seqlen_q,
+                     static_cast<std::int64_t>(t.q_tile) * params.tile_q + i, params.head_dim);
   }
   __device__ std::size_t kv_place(const Tile& t, int j) const {
-    return row_place(t.kv_head, params.kv_heads, params.seqlen_k, static_cast<std::int64_t>(t.kv_tile) * params.tile_kv + j, params.head_dim);
+    return row_place(t.kv_head, params.kv_heads, params.seqlen_k,
+                     static_cast<std::int64_t>(t.kv_tile) * params.tile_kv + j, params.head_dim);
   }
 
   /// p and dS of a tile into the scratch; the CTA is in step afterwards.
@@ -90,7 +102,8 @@ struct Worker {
         const std::int64_t key = static_cast<std::int64_t>(t.kv_tile) * params.tile_kv + j;
         if (key < keys.begin || key >= keys.end) s = -INFINITY;
       }
-      const std::size_t at = static_cast<std::size_t>(t.head) * static_cast<std::size_t>(params.seqlen_q) + row;
+      const std::size_t at =
+          static_cast<std::size_t>(t.head) * static_cast<std::size_t>(params.seqlen_q) + row;
       p[e] = portable::exp2(portable::fma(s, params.scale_log2, -params.lse2[at]));
       ds[e] = portable::mul(p[e], portable::sub(dp, params.dpsum[at]));
     }
@@ -123,8 +136,9 @@ struct Worker {
       wait_for_ticket(schedule, ticket, step.rank(), {t.head, t.q_tile, t.kv_tile, 0});
     __syncthreads();
     const int d = params.head_dim;
-    const std::size_t first_row = static_cast<std::size_t>(t.head) * static_cast<std::size_t>(params.seqlen_q) +
-                                  static_cast<std::size_t>(t.q_tile) * params.tile_q;
+    const std::size_t first_row =
+        static_cast<std::size_t>(t.head) * static_cast<std::size_t>(params.seqlen_q) +
+        static_cast<std::size_t>(t.q_tile) * params.tile_q;
     for (int e = static_cast<int>(threadIdx.x); e < t.m * d; e += block_threads) {
       const float partial = dq_element(t, e / d, e % d, 0.0F);
       float* sum = params.dq_accumulator + first_row * d + e;
@@ -148,7 +162,8 @@ struct Worker {
       const std::size_t slot = static_cast<std::size_t>(chain.kv_head) * params.kv_tiles + chain.kv_tile;
       std::uint32_t* ticket = params.schedule.group_tickets + slot;
       float* sums = params.group_accumulator + slot * 2 * params.tile_kv * params.head_dim;
-      if (threadIdx.x == 0) wait_for_ticket(params.schedule, ticket, chain.group_rank, {chain.q_head, 0, chain.kv_tile, 1});
+      if (threadIdx.x == 0)
+        wait_for_ticket(params.schedule, ticket, chain.group_rank, {chain.q_head, 0, chain.kv_tile, 1});
       __syncthreads();
       last = chain.group_rank + 1 == chain.group_count;
       for (int e = static_cast<int>(threadIdx.x); e < 2 * size; e += block_threads) {
@@ -172,7 +187,8 @@ struct Worker {
 };
 
 /// Records when a task computed and reduced; one thread.
-__device__ void note(const ScheduleView& schedule, std::uint64_t step, std::uint32_t chain, std::int64_t TaskTrace::*field) {
+__device__ void note(const ScheduleView& schedule, std::uint64_t step, std::uint32_t chain,
+                     std::int64_t TaskTrace::*field) {
   if (schedule.trace == nullptr || threadIdx.x != 0) return;
   TaskTrace& trace = schedule.trace[step];
   trace.*field = static_cast<std::int64_t>(ptx::sm_clock());
@@ -184,7 +200,9 @@ __global__ void __launch_bounds__(block_threads) backward(const SimtParams param
   __shared__ std::uint32_t current;
   const int tile_area = params.tile_q * params.tile_kv;
   const int chain_area = max(params.tile_kv, params.tile_q) * params.head_dim;
-  float* scratch = params.scratch + static_cast<std::size_t>(blockIdx.x) * (2 * static_cast<std::size_t>(tile_area) + 2 * static_cast<std::size_t>(chain_area));
+  float* scratch = params.scratch +
+                   static_cast<std::size_t>(blockIdx.x) *
+                       (2 * static_cast<std::size_t>(tile_area) + 2 * static_cast<std::size_t>(chain_area));
   const Worker worker{params, scratch, scratch + tile_area};
   float* dk = scratch + 2 * static_cast<std::size_t>(tile_area);
   float* dv = dk + chain_area;
@@ -241,7 +259,8 @@ __global__ void __launch_bounds__(block_threads) backward(const SimtParams param
 }  // namespace
 
 std::size_t simt_scratch_floats(std::int64_t tile_q, std::int64_t tile_kv, std::int64_t head_dim) noexcept {
-  return static_cast<std::size_t>(2 * tile_q * tile_kv + 2 * (tile_q > tile_kv ? tile_q : tile_kv) * head_dim);
+  return static_cast<std::size_t>(2 * tile_q * tile_kv +
+                                  2 * (tile_q > tile_kv ? tile_q : tile_kv) * head_dim);
 }
 
 cudaError_t simt_resident(int* ctas) {
@@ -258,7 +277,8 @@ cudaError_t simt_resident(int* ctas) {
 
 cudaError_t launch_simt_rows(const SimtParams& params, cudaStream_t stream) {
   const std::int64_t total = static_cast<std::int64_t>(params.total_heads) * params.seqlen_q;
-  rows<<<static_cast<unsigned>((total + block_threads - 1) / block_threads), block_threads, 0, stream>>>(params);
+  rows<<<static_cast<unsigned>((total + block_threads - 1) / block_threads), block_threads, 0, stream>>>(
+      params);
   return cudaGetLastError();
 }
 

@@ -14,18 +14,18 @@ struct SimtParams {
   ScheduleView schedule;
   const float *q = nullptr, *k = nullptr, *v = nullptr, *o = nullptr, *dout = nullptr, *lse = nullptr;
   float *dq = nullptr, *dk = nullptr, *dv = nullptr;
-  float* lse2 = nullptr;             ///< [total_heads][seqlen_q]
+  float* lse2 = nullptr;  ///< [total_heads][seqlen_q]
   float* dpsum = nullptr;
-  float* dq_accumulator = nullptr;   ///< [total_heads][seqlen_q][head_dim]
+  float* dq_accumulator = nullptr;     ///< [total_heads][seqlen_q][head_dim]
   float* group_accumulator = nullptr;  ///< [kv_head * kv_tiles + kv_tile][2][tile_kv * head_dim]
-  float* scratch = nullptr;          ///< per CTA: simt_scratch_floats
+  float* scratch = nullptr;            ///< per CTA: simt_scratch_floats
   const DeviceKeyRange* key_ranges = nullptr;
   const std::uint32_t* row_addends = nullptr;
   std::int64_t seqlen_q = 0, seqlen_k = 0;
   std::uint32_t total_heads = 1, heads = 1, kv_heads = 1, q_tiles = 1, kv_tiles = 1;
   int head_dim = 64, tile_q = 64, tile_kv = 64;
   float scale = 1.0F, scale_log2 = 1.0F;
-  bool second_pass = false;          ///< run the chains of the dQ pass instead: `kv_tile` of a chain is its q tile
+  bool second_pass = false;  ///< run the chains of the dQ pass instead: `kv_tile` of a chain is its q tile
 };
 
 /// p and dS of one tile, dK and dV (or dQ) of one chain.

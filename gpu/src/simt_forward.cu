@@ -1,5 +1,5 @@
-// Forward pass of profile ieee-fp32: one warp per query row, kv tiles from the last to the first, every sum one chain
-// in a fixed order (docs/numerics.md, recipe dashlab).
+// Forward pass of profile ieee-fp32: one warp per query row, kv tiles from the last to the first, every sum
+// one chain in a fixed order (docs/numerics.md, recipe dashlab).
 #include "dashlab/emulator/portable_math.hpp"
 #include "forward_kernels.hpp"
 
@@ -19,13 +19,23 @@ __global__ void __launch_bounds__(warps * 32) simt_forward(const ForwardParams p
   if (index >= static_cast<std::int64_t>(params.total_heads) * params.seqlen_q) return;
   const auto head = static_cast<std::uint32_t>(index / params.seqlen_q);
   const std::int64_t row = index % params.seqlen_q;
-  const std::uint32_t kv_head = head / params.heads * params.kv_heads + head % params.heads / (params.heads / params.kv_heads);
+  const std::uint32_t kv_head =
+      head / params.heads * params.kv_heads + head % params.heads / (params.heads / params.kv_heads);
   const int d = params.head_dim;
-  const std::size_t line = ((static_cast<std::size_t>(head / params.heads) * static_cast<std::size_t>(params.seqlen_q) + static_cast<std::size_t>(row)) * params.heads + head % params.heads) * static_cast<std::size_t>(d);
+  const std::size_t line =
+      ((static_cast<std::size_t>(head / params.heads) * static_cast<std::size_t>(params.seqlen_q) +
+        static_cast<std::size_t>(row)) *
+           params.heads +
+       head % params.heads) *
+      static_cast<std::size_t>(d);
   const float* q = static_cast<const float*>(params.q) + line;
   const auto kv_row = [&](const void* tensor, std::int64_t key) {
     return static_cast<const float*>(tensor) +
-           ((static_cast<std::size_t>(kv_head / params.kv_heads) * static_cast<std::size_t>(params.seqlen_k) + static_cast<std::size_t>(key)) * params.kv_heads + kv_head % params.kv_heads) * static_cast<std::size_t>(d);
+           ((static_cast<std::size_t>(kv_head / params.kv_heads) * static_cast<std::size_t>(params.seqlen_k) +
+             static_cast<std::size_t>(key)) *
+                params.kv_heads +
+            kv_head % params.kv_heads) *
+               static_cast<std::size_t>(d);
   };
   const DeviceKeyRange keys = params.key_ranges[row];
   const auto q_tile = static_cast<std::uint32_t>(row / params.tile_q);
@@ -37,7 +47,8 @@ __global__ void __launch_bounds__(warps * 32) simt_forward(const ForwardParams p
   for (std::uint32_t at = end; at-- > params.row_begin[q_tile];) {
     const bool first = at + 1 == end;
     const std::int64_t first_key = static_cast<std::int64_t>(params.row_kv[at]) * params.tile_kv;
-    const int n = static_cast<int>(min(static_cast<std::int64_t>(params.tile_kv), params.seqlen_k - first_key));
+    const int n =
+        static_cast<int>(min(static_cast<std::int64_t>(params.tile_kv), params.seqlen_k - first_key));
     float now = maximum;
     for (int j = lane; j < n; j += 32) {
       const float* k = kv_row(params.k, first_key + j);
@@ -76,10 +87,12 @@ __global__ void __launch_bounds__(warps * 32) simt_forward(const ForwardParams p
   sum = __shfl_sync(0xffffffffU, sum, 0);
   const bool nothing = sum == 0.0F || sum != sum;
   const float inverse = nothing ? 0.0F : portable::div(1.0F, sum);
-  if (lane == 0) params.lse[index] = nothing ? -INFINITY : portable::fma(maximum, params.scale, portable::ln(sum));
+  if (lane == 0)
+    params.lse[index] = nothing ? -INFINITY : portable::fma(maximum, params.scale, portable::ln(sum));
   for (int i = 0; i < own_columns; ++i)
     if (lane + 32 * i < d)
-      static_cast<float*>(params.o)[line + static_cast<std::size_t>(lane + 32 * i)] = portable::canonical(portable::mul(o[i], inverse));
+      static_cast<float*>(params.o)[line + static_cast<std::size_t>(lane + 32 * i)] =
+          portable::canonical(portable::mul(o[i], inverse));
 }
 
 }  // namespace

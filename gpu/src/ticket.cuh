@@ -1,5 +1,5 @@
-// Tickets: who may add to a row of dQ now. A wait is bounded: the watchdog writes what was expected and seen, raises
-// the abort flag, and from then on nobody waits, so that every CTA drains its pipeline and leaves.
+// Tickets: who may add to a row of dQ now. A wait is bounded: the watchdog writes what was expected and seen,
+// raises the abort flag, and from then on nobody waits, so that every CTA drains its pipeline and leaves.
 #pragma once
 
 #include "device_types.hpp"

@@ -1,5 +1,5 @@
-// One validated run as data: the flags' names, the seed, and the digests of its results. Read and written as JSON
-// (format "dashlab.digests/1") by `dashlab gpu --record`, the tests and the validation tool.
+// One validated run as data: the flags' names, the seed, and the digests of its results. Read and written as
+// JSON (format "dashlab.digests/1") by `dashlab gpu --record`, the tests and the validation tool.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,9 @@ struct DigestCase {
   std::uint64_t seed = 0;
   std::map<std::string, std::string> sha256;  ///< dq, dk, dv, o, lse
 
-  [[nodiscard]] GroupMode group_mode() const { return group == "gathered" ? GroupMode::gathered : GroupMode::per_head; }
+  [[nodiscard]] GroupMode group_mode() const {
+    return group == "gathered" ? GroupMode::gathered : GroupMode::per_head;
+  }
 };
 
 inline nlohmann::ordered_json to_json(const DigestCase& c) {
@@ -83,8 +85,11 @@ inline Problem forward_problem(const Problem& problem) {
 }
 
 inline std::map<std::string, std::string> digests(const Gradients& g, const ForwardResult& f) {
-  return {{"dq", sha256(g.dq.view().bytes())}, {"dk", sha256(g.dk.view().bytes())}, {"dv", sha256(g.dv.view().bytes())},
-          {"o", sha256(f.o.view().bytes())}, {"lse", sha256(f.lse.view().bytes())}};
+  return {{"dq", sha256(g.dq.view().bytes())},
+          {"dk", sha256(g.dk.view().bytes())},
+          {"dv", sha256(g.dv.view().bytes())},
+          {"o", sha256(f.o.view().bytes())},
+          {"lse", sha256(f.lse.view().bytes())}};
 }
 
 }  // namespace dashlab::test

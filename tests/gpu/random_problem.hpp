@@ -1,5 +1,5 @@
-// Random small problems for cross-checks between GPU and emulator: every mask, odd lengths, batch, grouped queries,
-// named schedules and disturbed ones that verify() still accepts. One seed, one problem.
+// Random small problems for cross-checks between GPU and emulator: every mask, odd lengths, batch, grouped
+// queries, named schedules and disturbed ones that verify() still accepts. One seed, one problem.
 #pragma once
 
 #include <algorithm>
@@ -33,30 +33,40 @@ class RandomRuns {
   }
 
  private:
-  std::int64_t between(std::int64_t low, std::int64_t high) { return low + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(high - low + 1)); }
+  std::int64_t between(std::int64_t low, std::int64_t high) {
+    return low + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(high - low + 1));
+  }
   bool chance(int percent) { return between(1, 100) <= percent; }
   std::int64_t length(std::int64_t most) {
     const std::int64_t magnitude = between(0, 11);
-    return std::clamp<std::int64_t>(between(std::int64_t{1} << magnitude, (std::int64_t{2} << magnitude) - 1), 1, most);
+    return std::clamp<std::int64_t>(between(std::int64_t{1} << magnitude, (std::int64_t{2} << magnitude) - 1),
+                                    1, most);
   }
 
   Mask mask(const Problem& p) {
     switch (between(0, 6)) {
       case 0:
-      case 1: return FullMask{};
+      case 1:
+        return FullMask{};
       case 2:
-      case 3: return CausalMask{};
-      case 4: return WindowMask{chance(20) ? -1 : between(0, p.seqlen_k), chance(20) ? -1 : between(0, p.seqlen_k / 2)};
+      case 3:
+        return CausalMask{};
+      case 4:
+        return WindowMask{chance(20) ? -1 : between(0, p.seqlen_k),
+                          chance(20) ? -1 : between(0, p.seqlen_k / 2)};
       case 5: {
-        BlocksMask blocks{"drawn", static_cast<std::uint32_t>(p.q_tiles()), static_cast<std::uint32_t>(p.kv_tiles()), {}};
-        for (std::uint32_t i = 0; i < blocks.q_tiles * blocks.kv_tiles; ++i) blocks.visible.push_back(chance(60) ? 1 : 0);
+        BlocksMask blocks{
+            "drawn", static_cast<std::uint32_t>(p.q_tiles()), static_cast<std::uint32_t>(p.kv_tiles()), {}};
+        for (std::uint32_t i = 0; i < blocks.q_tiles * blocks.kv_tiles; ++i)
+          blocks.visible.push_back(chance(60) ? 1 : 0);
         return blocks;
       }
       default: {
         DocumentsMask documents;
         std::int64_t left = p.seqlen_q;
         while (left > 0) {
-          const std::int64_t n = chance(10) ? 0 : std::min(left, between(1, std::max<std::int64_t>(1, p.seqlen_q / 2)));
+          const std::int64_t n =
+              chance(10) ? 0 : std::min(left, between(1, std::max<std::int64_t>(1, p.seqlen_q / 2)));
           documents.documents.push_back({n, chance(70)});
           left -= n;
         }
@@ -85,9 +95,11 @@ class RandomRuns {
     check(p);
     const TileMap tiles(p);
     const auto names = schedule_names();
-    const auto name = names[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(names.size()) - 1))];
+    const auto name =
+        names[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(names.size()) - 1))];
     const auto sms = static_cast<std::uint32_t>(chance(50) ? 132 : between(1, 132));
-    run.schedule = make_schedule(name, p, tiles, {sms, chance(50) ? GroupMode::per_head : GroupMode::gathered});
+    run.schedule =
+        make_schedule(name, p, tiles, {sms, chance(50) ? GroupMode::per_head : GroupMode::gathered});
     if (run.schedule.dq_mode == DqMode::arrival) throw BadInput("arrival order has no fixed bits");
     if (chance(50)) disturb(p, tiles, run.schedule);
     if (!verify(p, tiles, run.schedule).valid) throw BadInput("not valid");
@@ -99,14 +111,17 @@ class RandomRuns {
     if (schedule.steps.empty()) return;
     for (int i = 0; i < 6; ++i) {
       Schedule changed = schedule;
-      const std::size_t chain = static_cast<std::size_t>(between(0, static_cast<std::int64_t>(changed.chains.size()) - 1));
+      const std::size_t chain =
+          static_cast<std::size_t>(between(0, static_cast<std::int64_t>(changed.chains.size()) - 1));
       const auto begin = changed.steps.begin() + static_cast<std::ptrdiff_t>(changed.chain_begin[chain]);
       const auto end = changed.steps.begin() + static_cast<std::ptrdiff_t>(changed.chain_begin[chain + 1]);
       if (changed.step_head.empty() && chance(60)) std::shuffle(begin, end, random_);
       if (!changed.row_begin.empty() && chance(60)) {
-        const auto row = static_cast<std::size_t>(between(0, static_cast<std::int64_t>(changed.row_begin.size()) - 2));
+        const auto row =
+            static_cast<std::size_t>(between(0, static_cast<std::int64_t>(changed.row_begin.size()) - 2));
         std::shuffle(changed.reduce_kv.begin() + static_cast<std::ptrdiff_t>(changed.row_begin[row]),
-                     changed.reduce_kv.begin() + static_cast<std::ptrdiff_t>(changed.row_begin[row + 1]), random_);
+                     changed.reduce_kv.begin() + static_cast<std::ptrdiff_t>(changed.row_begin[row + 1]),
+                     random_);
       }
       if (verify(p, tiles, changed).valid) {
         schedule = changed;

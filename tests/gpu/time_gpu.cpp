@@ -63,11 +63,15 @@ void time_one(const std::string& spec) {
   gpu::DeviceBuffer workspace(pass.workspace_bytes());
   pass.prepare(workspace.data(), nullptr);
   const std::size_t n = 16384ULL * 2048;
-  static const auto q = random_bf16(n, 1, 1), k = random_bf16(n, 2, 1), v = random_bf16(n, 3, 1), dout = random_bf16(n, 4, 1), o = random_bf16(n, 5, 0.1F);
-  const std::vector<float> lse_host(static_cast<std::size_t>(16384 * p.heads), std::log(static_cast<float>(p.seqlen_k)) + 0.5F);
+  static const auto q = random_bf16(n, 1, 1), k = random_bf16(n, 2, 1), v = random_bf16(n, 3, 1),
+                    dout = random_bf16(n, 4, 1), o = random_bf16(n, 5, 0.1F);
+  const std::vector<float> lse_host(static_cast<std::size_t>(16384 * p.heads),
+                                    std::log(static_cast<float>(p.seqlen_k)) + 0.5F);
   gpu::DeviceBuffer lse(lse_host.size() * 4), dq(n * 2), dk(n * 2), dv(n * 2);
   lse.upload(lse_host.data(), lse_host.size() * 4);
-  const gpu::BackwardTensors t{q.data(), k.data(), v.data(), o.data(), dout.data(), static_cast<const float*>(lse.data()), dq.data(), dk.data(), dv.data()};
+  const gpu::BackwardTensors t{q.data(),  k.data(),    v.data(),
+                               o.data(),  dout.data(), static_cast<const float*>(lse.data()),
+                               dq.data(), dk.data(),   dv.data()};
   gpu::Stopwatch watch;
   std::vector<double> ms;
   for (int i = 0; i < 13; ++i) {
@@ -78,9 +82,11 @@ void time_one(const std::string& spec) {
   }
   pass.finish(nullptr);
   std::sort(ms.begin(), ms.end());
-  const double pairs = static_cast<double>(p.seqlen_q) * static_cast<double>(p.seqlen_k) * (f[1] == "causal" ? 0.5 : 1.0);
+  const double pairs =
+      static_cast<double>(p.seqlen_q) * static_cast<double>(p.seqlen_k) * (f[1] == "causal" ? 0.5 : 1.0);
   const double flops = 10.0 * pairs * static_cast<double>(p.total_heads() * p.head_dim);
-  std::printf("%-36s ms %.3f (%.3f..%.3f)  TFLOP/s %.1f\n", spec.c_str(), ms[ms.size() / 2], ms.front(), ms.back(), flops / ms[ms.size() / 2] / 1e9);
+  std::printf("%-36s ms %.3f (%.3f..%.3f)  TFLOP/s %.1f\n", spec.c_str(), ms[ms.size() / 2], ms.front(),
+              ms.back(), flops / ms[ms.size() / 2] / 1e9);
   std::fflush(stdout);
 }
 

@@ -1,9 +1,9 @@
 // The validation that docs/validation.md logs; needs a Hopper GPU. One mode per claim:
-//   random N SEED        N random problems: GPU against emulator, forward and backward, perturbed, on dirty memory
-//   record LIST OUT      digests of the cases in LIST, GPU checked against the emulator
-//   repeat N             three large problems N times: one result, perturbed, on dirty memory
-//   deadlock             a schedule with a deadlock, forced past the verifier, ends by watchdog
-//   one                  the small problems that compute-sanitizer looks at
+//   random N SEED        N random problems: GPU against emulator, forward and backward, perturbed, on dirty
+//   memory record LIST OUT      digests of the cases in LIST, GPU checked against the emulator repeat N three
+//   large problems N times: one result, perturbed, on dirty memory deadlock             a schedule with a
+//   deadlock, forced past the verifier, ends by watchdog one                  the small problems that
+//   compute-sanitizer looks at
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -33,8 +33,9 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 std::int64_t report(const std::string& what, const TensorView& cpu, const TensorView& gpu) {
   const Comparison c = compare(what, cpu, gpu);
   if (c.differ > 0)
-    std::printf("  %s: %lld of %lld differ, first %lld: cpu %s, gpu %s\n", what.c_str(), static_cast<long long>(c.differ),
-                static_cast<long long>(c.elements), static_cast<long long>(c.first), dashlab::describe(cpu, c.first).c_str(),
+    std::printf("  %s: %lld of %lld differ, first %lld: cpu %s, gpu %s\n", what.c_str(),
+                static_cast<long long>(c.differ), static_cast<long long>(c.elements),
+                static_cast<long long>(c.first), dashlab::describe(cpu, c.first).c_str(),
                 dashlab::describe(gpu, c.first).c_str());
   return c.differ;
 }
@@ -46,7 +47,8 @@ struct Outcome {
 };
 
 /// One problem on both machines. Backward runs three times, each with another perturbation where `perturb`.
-Outcome cross_check(const Problem& problem, const Schedule& schedule, DType dtype, std::uint32_t sms, std::uint64_t seed, bool perturb) {
+Outcome cross_check(const Problem& problem, const Schedule& schedule, DType dtype, std::uint32_t sms,
+                    std::uint64_t seed, bool perturb, bool dirty = true) {
   const RunControl control;
   const float scale = default_scale(problem.head_dim);
   const SeededInputs seeded = make_inputs(problem, dtype, seed, control);
@@ -68,7 +70,7 @@ Outcome cross_check(const Problem& problem, const Schedule& schedule, DType dtyp
     options.scale = scale;
     options.perturb_seed = perturb ? seed * 3 + i + 1 : 0;
     gpu::BackwardSession session(problem, tiles, schedule, inputs, options);
-    session.run(true);
+    session.run(dirty);
     const Gradients got = session.results();
     out.backward_differ += report("dq", out.gradients.dq.view(), got.dq.view());
     out.backward_differ += report("dk", out.gradients.dk.view(), got.dk.view());
@@ -82,8 +84,8 @@ std::string text_of(const Problem& p) {
   const auto n = [](std::int64_t x) { return std::to_string(x); };
   std::string mask = to_string(p.mask);
   if (mask.size() > 40) mask = mask.substr(0, 37) + "...";
-  return mask + " b" + n(p.batch) + " h" + n(p.heads) + "/" + n(p.kv_heads) + " q" + n(p.seqlen_q) + " k" + n(p.seqlen_k) + " d" + n(p.head_dim) + " tiles " +
-         n(p.tile_q) + "x" + n(p.tile_kv);
+  return mask + " b" + n(p.batch) + " h" + n(p.heads) + "/" + n(p.kv_heads) + " q" + n(p.seqlen_q) + " k" +
+         n(p.seqlen_k) + " d" + n(p.head_dim) + " tiles " + n(p.tile_q) + "x" + n(p.tile_kv);
 }
 
 int run_random(int count, std::uint64_t seed) {
@@ -93,8 +95,10 @@ int run_random(int count, std::uint64_t seed) {
   for (int i = 0; i < count; ++i) {
     const std::uint64_t one = seed * 1000000 + static_cast<std::uint64_t>(i);
     const RandomRun run = RandomRuns(one).next();
-    const std::string text = "seed " + std::to_string(one) + " " + std::string(profile_name(run.dtype)) + " " + text_of(run.problem) + " " + run.schedule.name +
-                             (run.schedule.group_mode == GroupMode::gathered ? " gathered" : "") + " sms " + std::to_string(run.schedule.sms);
+    const std::string text = "seed " + std::to_string(one) + " " + std::string(profile_name(run.dtype)) +
+                             " " + text_of(run.problem) + " " + run.schedule.name +
+                             (run.schedule.group_mode == GroupMode::gathered ? " gathered" : "") + " sms " +
+                             std::to_string(run.schedule.sms);
     try {
       const Outcome out = cross_check(run.problem, run.schedule, run.dtype, run.schedule.sms, one, true);
       elements += out.elements;
@@ -110,14 +114,17 @@ int run_random(int count, std::uint64_t seed) {
     }
     std::fflush(stdout);
   }
-  std::printf("random: %d problems, %d wrong, %d skipped, %lld gradient elements compared three times, %.1f s\n", count, bad, skipped,
-              static_cast<long long>(elements), seconds_since(start));
+  std::printf(
+      "random: %d problems, %d wrong, %d skipped, %lld gradient elements compared three times, %.1f s\n",
+      count, bad, skipped, static_cast<long long>(elements), seconds_since(start));
   return bad == 0 ? 0 : 1;
 }
 
 int record(const std::string& list, const std::string& out_path, const std::string& command) {
   const auto device = gpu::require_device();
-  nlohmann::ordered_json json{{"format", "dashlab.digests/1"}, {"device", device.name}, {"driver", "CUDA " + std::to_string(device.driver_version)}};
+  nlohmann::ordered_json json{{"format", "dashlab.digests/1"},
+                              {"device", device.name},
+                              {"driver", "CUDA " + std::to_string(device.driver_version)}};
   const std::time_t now = std::time(nullptr);
   char date[32];
   std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
@@ -153,7 +160,9 @@ struct Large {
 
 int repeat(int times) {
   int bad = 0;
-  for (const Large& l : {Large{"full", "shift", 128, 8, 4096, 80}, Large{"causal", "symmetric-shift", 128, 8, 4096, 64}, Large{"causal", "spt", 64, 16, 4096, 128}}) {
+  for (const Large& l :
+       {Large{"full", "shift", 128, 8, 4096, 80}, Large{"causal", "symmetric-shift", 128, 8, 4096, 64},
+        Large{"causal", "spt", 64, 16, 4096, 128}}) {
     Problem p;
     p.mask = parse_mask(l.mask);
     p.heads = p.kv_heads = l.heads;
@@ -190,15 +199,17 @@ int repeat(int times) {
       }
     }
     bad += differ == 0 ? 0 : 1;
-    std::printf("repeat: %s %s d%lld h%lld s%lld: %d runs, %llu words differ, dq %s, %.1f s\n", l.mask, l.schedule, static_cast<long long>(l.head_dim),
-                static_cast<long long>(l.heads), static_cast<long long>(l.seqlen), times / 10 * 10, static_cast<unsigned long long>(differ), expected.c_str(),
-                seconds_since(start));
+    std::printf("repeat: %s %s d%lld h%lld s%lld: %d runs, %llu words differ, dq %s, %.1f s\n", l.mask,
+                l.schedule, static_cast<long long>(l.head_dim), static_cast<long long>(l.heads),
+                static_cast<long long>(l.seqlen), times / 10 * 10, static_cast<unsigned long long>(differ),
+                expected.c_str(), seconds_since(start));
     std::fflush(stdout);
   }
   return bad == 0 ? 0 : 1;
 }
 
-/// Two SMs that each wait for the other: SM 0 runs kv tile 0 and then 1 of head 0, but row 0 wants tile 1 first.
+/// Two SMs that each wait for the other: SM 0 runs kv tile 0 and then 1 of head 0, but row 0 wants tile 1
+/// first.
 int deadlock() {
   Problem p;
   p.head_dim = 64;
@@ -235,7 +246,9 @@ int deadlock() {
     ++bad;
   } catch (const gpu::Stuck& stuck) {
     std::printf("%s; after %.2f s\n", stuck.what(), seconds_since(start));
-    if (seconds_since(start) > 5 || stuck.ticket().q_tile != 0 || stuck.ticket().kv_tile != 0 || stuck.ticket().expected != 1) ++bad;
+    if (seconds_since(start) > 5 || stuck.ticket().q_tile != 0 || stuck.ticket().kv_tile != 0 ||
+        stuck.ticket().expected != 1)
+      ++bad;
   }
   Schedule good = make_schedule("ascending", p, tiles, {1, GroupMode::per_head});
   options.launch_unverified = false;
@@ -249,7 +262,8 @@ int deadlock() {
 
 int one() {
   int bad = 0;
-  const auto check_one = [&](DType dtype, std::int64_t dim, std::int64_t tile_q, std::int64_t tile_kv, const char* mask, const char* schedule, std::int64_t q, std::int64_t k,
+  const auto check_one = [&](DType dtype, std::int64_t dim, std::int64_t tile_q, std::int64_t tile_kv,
+                             const char* mask, const char* schedule, std::int64_t q, std::int64_t k,
                              std::int64_t heads, std::int64_t kv_heads) {
     Problem p;
     p.head_dim = dim;
@@ -261,14 +275,17 @@ int one() {
     p.heads = heads;
     p.kv_heads = kv_heads;
     const TileMap tiles(p);
-    const Outcome out = cross_check(p, make_schedule(schedule, p, tiles, {4, GroupMode::per_head}), dtype, 4, 3, false);
+    const Outcome out = cross_check(p, make_schedule(schedule, p, tiles, {4, GroupMode::per_head}), dtype, 4,
+                                    3, false, false);
     bad += out.forward_differ + out.backward_differ == 0 ? 0 : 1;
-    std::printf("one: %s %s %s\n", text_of(p).c_str(), schedule, out.forward_differ + out.backward_differ == 0 ? "equal" : "DIFFERS");
+    std::printf("one: %s %s %s\n", text_of(p).c_str(), schedule,
+                out.forward_differ + out.backward_differ == 0 ? "equal" : "DIFFERS");
     std::fflush(stdout);
   };
   check_one(DType::bf16, 64, 128, 128, "causal", "spt", 300, 300, 1, 1);
   check_one(DType::bf16, 128, 64, 128, "causal", "symmetric-shift", 256, 256, 2, 1);
   check_one(DType::f16, 128, 80, 128, "full", "shift", 200, 300, 1, 1);
+  check_one(DType::bf16, 64, 128, 128, "full", "two-pass", 130, 260, 1, 1);
   check_one(DType::f32, 32, 32, 48, "window:20,9", "descending", 100, 90, 2, 1);
   return bad == 0 ? 0 : 1;
 }
@@ -280,7 +297,8 @@ int main(int argc, char** argv) {
   std::string command = "validate";
   for (const std::string& a : args) command += " " + a.substr(a.find_last_of('/') + 1);
   try {
-    if (args.size() == 3 && args[0] == "random") return run_random(std::atoi(args[1].c_str()), std::strtoull(args[2].c_str(), nullptr, 10));
+    if (args.size() == 3 && args[0] == "random")
+      return run_random(std::atoi(args[1].c_str()), std::strtoull(args[2].c_str(), nullptr, 10));
     if (args.size() == 3 && args[0] == "record") return record(args[1], args[2], command);
     if (args.size() == 2 && args[0] == "repeat") return repeat(std::atoi(args[1].c_str()));
     if (args.size() == 1 && args[0] == "deadlock") return deadlock();

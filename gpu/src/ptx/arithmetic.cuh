@@ -1,5 +1,5 @@
-// The scalar operations whose roundings decide bits, named one by one so that no compiler flag can change them
-// (docs/numerics.md; PTX ISA, "Floating Point Instructions").
+// The scalar operations whose roundings decide bits, named one by one so that no compiler flag can change
+// them (docs/numerics.md; PTX ISA, "Floating Point Instructions").
 #pragma once
 
 #include <cuda_bf16.h>

@@ -1,4 +1,5 @@
-// mbarriers: how the warps of a CTA and the TMA engine hand shared memory to each other (PTX ISA, section "mbarrier").
+// mbarriers: how the warps of a CTA and the TMA engine hand shared memory to each other (PTX ISA, section
+// "mbarrier").
 #pragma once
 
 #include <cstdint>
@@ -13,11 +14,14 @@ using Mbarrier = std::uint64_t;
 inline constexpr std::uint64_t wait_limit_ns = 20'000'000'000ULL;
 
 __device__ __forceinline__ void init(Mbarrier& barrier, std::uint32_t arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&barrier)), "r"(arrivals) : "memory");
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&barrier)), "r"(arrivals)
+               : "memory");
 }
 
 /// Makes initialised barriers visible to the async proxy.
-__device__ __forceinline__ void fence_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+__device__ __forceinline__ void fence_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
 
 __device__ __forceinline__ void arrive(Mbarrier& barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&barrier)) : "memory");
@@ -25,13 +29,15 @@ __device__ __forceinline__ void arrive(Mbarrier& barrier) {
 
 /// Arrives, and lets the phase wait for `bytes` of TMA traffic too.
 __device__ __forceinline__ void arrive_expect_tx(Mbarrier& barrier, std::uint32_t bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)), "r"(bytes)
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)),
+               "r"(bytes)
                : "memory");
 }
 
-/// Waits for the phase with this parity. Bounded: barriers inside a CTA complete whenever tickets do, and those are
-/// guarded by the watchdog, so a wait this long is a defect of the kernel: it ends with an error instead of hanging.
-/// One block of assembly: loops that the compiler sees here cost the matrix warps their registers (nvcc 13.0).
+/// Waits for the phase with this parity. Bounded: barriers inside a CTA complete whenever tickets do, and
+/// those are guarded by the watchdog, so a wait this long is a defect of the kernel: it ends with an error
+/// instead of hanging. One block of assembly: loops that the compiler sees here cost the matrix warps their
+/// registers (nvcc 13.0).
 __device__ __forceinline__ void wait(Mbarrier& barrier, std::uint32_t parity) {
   asm volatile(
       "{\n\t"

@@ -1,5 +1,5 @@
-// Ordering and time, in the PTX manual's words: acquire, release, proxy fences, clocks (PTX ISA, sections "Memory
-// Consistency Model", "membar/fence", "Special Registers").
+// Ordering and time, in the PTX manual's words: acquire, release, proxy fences, clocks (PTX ISA, sections
+// "Memory Consistency Model", "membar/fence", "Special Registers").
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,9 @@ __device__ __forceinline__ void fence_proxy_async_shared() {
 }
 
 /// The same for global memory.
-__device__ __forceinline__ void fence_proxy_async_global() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
+__device__ __forceinline__ void fence_proxy_async_global() {
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+}
 #endif
 
 }  // namespace dashlab::gpu::ptx

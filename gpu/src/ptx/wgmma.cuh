@@ -1,5 +1,6 @@
 // The warpgroup matrix instruction wgmma.m64nNk16, f32 accumulate, and the shared-memory descriptors it reads
-// (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"). N is twice the accumulator's length per thread.
+// (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"). N is twice the accumulator's length per
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +10,14 @@
 
 namespace dashlab::gpu::ptx {
 
-/// Where the reduction index lies: k_major if consecutive k are neighbours in memory, mn_major if consecutive rows
-/// (of A) or columns (of B) are.
+/// Where the reduction index lies: k_major if consecutive k are neighbours in memory, mn_major if consecutive
+/// rows (of A) or columns (of B) are.
 enum class Major : int { k_major = 0, mn_major = 1 };
 
-/// Descriptor of an operand in 128-byte swizzled layout: rows of 64 16-bit elements, 8 rows an atom of 1024 bytes,
-/// atoms one after another. `block_stride` is the distance in bytes between blocks of 64 columns, used when an
-/// mn_major operand is wider than one block. Only the low word varies; advance it by bytes with `operator+`.
+/// Descriptor of an operand in 128-byte swizzled layout: rows of 64 16-bit elements, 8 rows an atom of 1024
+/// bytes, atoms one after another. `block_stride` is the distance in bytes between blocks of 64 columns, used
+/// when an mn_major operand is wider than one block. Only the low word varies; advance it by bytes with
+/// `operator+`.
 struct Descriptor {
   std::uint32_t low;
 
@@ -34,8 +36,12 @@ struct Descriptor {
 };
 
 /// Orders register and shared-memory accesses before the next wgmma.
-__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
 /// Waits until at most `pending` of the youngest groups are still running.
 template <int pending>
 __device__ __forceinline__ void wgmma_wait() {
@@ -96,11 +102,13 @@ DASHLAB_WGMMA("128", 64, "64", "65", "66", "67", "68", "69", "70")
 #undef DASHLAB_WGMMA
 // clang-format on
 
-/// Stores four 8x8 matrices of 16-bit elements, each transposed; lane l gives the address of row l % 8 of matrix l / 8.
-__device__ __forceinline__ void store_matrices_transposed(std::uint32_t address, std::uint32_t m0, std::uint32_t m1,
-                                                          std::uint32_t m2, std::uint32_t m3) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(m0),
-               "r"(m1), "r"(m2), "r"(m3)
+/// Stores four 8x8 matrices of 16-bit elements, each transposed; lane l gives the address of row l % 8 of
+/// matrix l / 8.
+__device__ __forceinline__ void store_matrices_transposed(std::uint32_t address, std::uint32_t m0,
+                                                          std::uint32_t m1, std::uint32_t m2,
+                                                          std::uint32_t m3) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+               "r"(m0), "r"(m1), "r"(m2), "r"(m3)
                : "memory");
 }
 

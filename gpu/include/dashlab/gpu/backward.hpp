@@ -15,7 +15,8 @@
 
 namespace dashlab::gpu {
 
-/// Numerics of a kernel and the type of its tensors: BF16, F16 (wgmma, sm_90 only) or F32 (any GPU from sm_70).
+/// Numerics of a kernel and the type of its tensors: BF16, F16 (wgmma, sm_90 only) or F32 (any GPU from
+/// sm_70).
 enum class Profile : std::uint8_t { hopper_bf16, hopper_fp16, ieee_fp32 };
 
 /// "hopper-bf16", "hopper-fp16", "ieee-fp32".
@@ -23,11 +24,13 @@ std::string_view to_string(Profile profile) noexcept;
 /// Throws BadInput with the known names.
 Profile parse_profile(std::string_view name);
 /// Bytes of one element of the profile's tensors.
-constexpr std::size_t element_bytes(Profile profile) noexcept { return profile == Profile::ieee_fp32 ? 4 : 2; }
+constexpr std::size_t element_bytes(Profile profile) noexcept {
+  return profile == Profile::ieee_fp32 ? 4 : 2;
+}
 
-/// Device pointers, 16-byte aligned, contiguous. q, o, dout, dq: [batch, seqlen_q, heads, head_dim]; k, v, dk, dv:
-/// [batch, seqlen_k, kv_heads, head_dim]; lse: F32 [batch, heads, seqlen_q], natural logarithm, -inf for rows
-/// without keys.
+/// Device pointers, 16-byte aligned, contiguous. q, o, dout, dq: [batch, seqlen_q, heads, head_dim]; k, v,
+/// dk, dv: [batch, seqlen_k, kv_heads, head_dim]; lse: F32 [batch, heads, seqlen_q], natural logarithm, -inf
+/// for rows without keys.
 struct BackwardTensors {
   const void* q = nullptr;
   const void* k = nullptr;
@@ -42,10 +45,11 @@ struct BackwardTensors {
 
 struct BackwardOptions {
   Profile profile = Profile::hopper_bf16;
-  float scale = 1.0F;              ///< of the scores
-  std::uint64_t perturb_seed = 0;  ///< not 0: delays tasks at random by a few microseconds; bits must not change
-  bool trace = false;              ///< record when every task ran
-  double watchdog_seconds = 0;     ///< longest wait for a ticket; 0: 2 s and what the work may take at 1 TFLOP/s
+  float scale = 1.0F;  ///< of the scores
+  std::uint64_t perturb_seed =
+      0;                        ///< not 0: delays tasks at random by a few microseconds; bits must not change
+  bool trace = false;           ///< record when every task ran
+  double watchdog_seconds = 0;  ///< longest wait for a ticket; 0: 2 s and what the work may take at 1 TFLOP/s
   bool launch_unverified = false;  ///< for tests of the watchdog: launch what verify() refuses
 };
 
@@ -53,9 +57,10 @@ struct BackwardOptions {
 /// One run at a time per object.
 class Backward {
  public:
-  /// Throws BadInput for a schedule that verify() refuses and for sizes no kernel is built for; EnvironmentError
-  /// without a fitting GPU.
-  Backward(const Problem& problem, const TileMap& tiles, const Schedule& schedule, const BackwardOptions& options);
+  /// Throws BadInput for a schedule that verify() refuses and for sizes no kernel is built for;
+  /// EnvironmentError without a fitting GPU.
+  Backward(const Problem& problem, const TileMap& tiles, const Schedule& schedule,
+           const BackwardOptions& options);
   Backward(Backward&&) noexcept;
   Backward& operator=(Backward&&) noexcept;
   ~Backward();
@@ -68,7 +73,8 @@ class Backward {
   void run(const BackwardTensors& tensors, void* stream);
   /// Fills all of the workspace that a run writes before it reads with 0xff: the next run must not notice.
   void poison(void* stream);
-  /// Waits for the stream. Throws EnvironmentError for a CUDA error, and Stuck when the watchdog ended the kernel.
+  /// Waits for the stream. Throws EnvironmentError for a CUDA error, and Stuck when the watchdog ended the
+  /// kernel.
   void finish(void* stream);
   /// Measured times of the last run in nanoseconds from its first task; finish() first. Needs options.trace.
   [[nodiscard]] Timeline timeline() const;

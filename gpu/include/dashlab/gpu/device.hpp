@@ -11,7 +11,7 @@ namespace dashlab::gpu {
 /// What the CUDA runtime says about device 0.
 struct DeviceInfo {
   std::string name;
-  int major = 0, minor = 0;      ///< compute capability
+  int major = 0, minor = 0;  ///< compute capability
   int sms = 0;
   std::size_t memory_bytes = 0;
   std::size_t shared_bytes = 0;  ///< most shared memory one CTA may ask for

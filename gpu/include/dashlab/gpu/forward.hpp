@@ -1,5 +1,5 @@
-// The forward pass on the GPU: O and LSE with the bits of the emulator's recipe fa3 (16-bit profiles) or dashlab
-// (ieee-fp32). It feeds the backward pass; it is written to be right and readable, not to be fast.
+// The forward pass on the GPU: O and LSE with the bits of the emulator's recipe fa3 (16-bit profiles) or
+// dashlab (ieee-fp32). It feeds the backward pass; it is written to be right and readable, not to be fast.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ struct ForwardTensors {
 /// One planned forward pass. Bits depend on the problem's tile_kv, so give it the recipe's forward tiles.
 class Forward {
  public:
-  /// Throws BadInput for tiles no kernel is built for (16-bit: head_dim 64 with tile_kv 128 or 192, head_dim 128
-  /// with tile_kv 128 or 176; tile_q a multiple of 16 up to 192), EnvironmentError without a fitting GPU.
+  /// Throws BadInput for tiles no kernel is built for (16-bit: head_dim 64 with tile_kv 128 or 192, head_dim
+  /// 128 with tile_kv 128 or 176; tile_q a multiple of 16 up to 192), EnvironmentError without a fitting GPU.
   Forward(const Problem& problem, Profile profile, float scale);
   Forward(Forward&&) noexcept;
   Forward& operator=(Forward&&) noexcept;

@@ -1,5 +1,5 @@
-// Host tensors in, host tensors out: what the command line and the tests need around Backward and Forward. Memory is
-// allocated here, once; repeated runs are compared on the GPU, every byte.
+// Host tensors in, host tensors out: what the command line and the tests need around Backward and Forward.
+// Memory is allocated here, once; repeated runs are compared on the GPU, every byte.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ ForwardResult forward_on_gpu(const Problem& problem, const AttentionInputs& inpu
 class BackwardSession {
  public:
   /// Uploads `inputs` (all of them) and prepares the pass. Throws as Backward does, and EnvironmentError when the
-  /// GPU has too little memory. Outputs and workspace start as 0xff bytes.
-  BackwardSession(const Problem& problem, const TileMap& tiles, const Schedule& schedule, const AttentionInputs& inputs,
-                  const BackwardOptions& options);
+  /// GPU has too little memory. Outputs and workspace hold whatever was there before.
+  BackwardSession(const Problem& problem, const TileMap& tiles, const Schedule& schedule,
+                  const AttentionInputs& inputs, const BackwardOptions& options);
   ~BackwardSession();
   BackwardSession(const BackwardSession&) = delete;
   BackwardSession& operator=(const BackwardSession&) = delete;
