@@ -279,7 +279,8 @@ int main() {  // hidden
   // - *reduce order*: for each query block, its kv tiles in the order in which they may add.
   //
   // Below is a causal pass of 4 x 4 tiles under the schedule `descending`: a cluster per SM, program order
-  // solid, reduce order dashed, the critical path bold.
+  // solid, reduce order dashed, the critical path bold. A red edge is one whose end has to wait: it would be
+  // ready as early as its predecessor (notebook 4 makes a lemma of this).
   // %%
   const Problem problem = tile_problem(4, 4, 1, CausalMask{});
   const TileMap tiles(problem);

@@ -185,12 +185,12 @@ int main() {  // hidden
   // Step 4 is exact, so the sixteen terms may come in any order. A longer sum is a *chain*: the result of one
   // step is the *c* of the next, with a cut in between. Random numbers, 1,000 tries each:
   // %%
-  std::mt19937 random(1);
+  std::mt19937 generator(1);
   const auto random_sixteen = [&] {
     Sixteen values{};
     for (float& x : values) {
-      const auto whole = static_cast<float>(static_cast<int>(random() % 255) - 127);
-      x = float_from_bf16(bf16_from_float(std::ldexp(whole, static_cast<int>(random() % 12) - 6)));
+      const auto whole = static_cast<float>(static_cast<int>(generator() % 255) - 127);
+      x = float_from_bf16(bf16_from_float(std::ldexp(whole, static_cast<int>(generator() % 12) - 6)));
     }
     return values;
   };

@@ -33,7 +33,19 @@ class Cell:
         lines = [line for line in self.lines if not HIDDEN.search(line)]
         if self.markdown:
             lines = [re.sub(r"^[ \t]*// ?", "", line) for line in lines]
-        return textwrap.dedent("\n".join(lines)).strip("\n")
+        text = textwrap.dedent("\n".join(lines)).strip("\n")
+        return text if self.markdown else at_file_scope(text)
+
+
+def at_file_scope(code: str) -> str:
+    """Cells of main become cells of their own, where a lambda may use what others define, but captures nothing."""
+    depth, lines = 0, []
+    for line in code.split("\n"):
+        if depth == 0:
+            line = re.sub(r"= \[&\](?=[ ({])", "= []", line)
+        depth += line.count("{") - line.count("}")
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def cells_of(text: str) -> list[Cell]:
