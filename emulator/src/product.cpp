@@ -1,10 +1,9 @@
-// Matrix products: the entry to the fast kernel, the scalar yardstick, and the chain of plain fmas.
+// Matrix products: the entry to the fast kernel, and the scalar yardstick.
 #include "dashlab/emulator/product.hpp"
 
 #include <stdexcept>
 #include <vector>
 
-#include "dashlab/emulator/scalar_math.hpp"
 #include "dashlab/emulator/tensor_core.hpp"
 #include "packed_layout.hpp"
 
@@ -60,21 +59,6 @@ void product_reference(const MatrixView& a, const MatrixView& b, InputType type,
       element = tensor_core_chain({rows.data() + static_cast<std::size_t>(m) * depth, depth},
                                   {columns.data() + static_cast<std::size_t>(n) * depth, depth},
                                   start == Start::zero ? 0.0f : element, type);
-    }
-  }
-}
-
-void product_ieee(const FloatMatrixView& a, const FloatMatrixView& b, float* c, std::ptrdiff_t ldc,
-                  Start start) {
-  if (a.cols != b.rows) throw std::invalid_argument("product_ieee: depths differ");
-  for (int m = 0; m < a.rows; ++m) {
-    for (int n = 0; n < b.cols; ++n) {
-      float value = start == Start::zero ? 0.0f : c[m * ldc + n];
-      for (int k = 0; k < a.cols; ++k) {
-        value = std::fma(a.data[m * a.row_stride + k * a.col_stride],
-                         b.data[k * b.row_stride + n * b.col_stride], value);
-      }
-      c[m * ldc + n] = canonical(value);
     }
   }
 }

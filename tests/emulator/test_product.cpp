@@ -1,10 +1,12 @@
 // The packed product against the scalar model, bit for bit, on every vector unit of this machine.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "dashlab/emulator/float_types.hpp"
 #include "dashlab/emulator/product.hpp"
 #include "dashlab/emulator/selftest.hpp"
 #include "dashlab/emulator/simd.hpp"
@@ -134,4 +136,31 @@ TEST_CASE("the ieee product is a chain of fmas, k ascending") {
   const std::vector<float> reversed{0x1p-24f, 0x1p-24f, 1.0f};
   product_ieee({reversed.data(), 3, 1, 1, 3}, {ones.data(), 1, 1, 3, 1}, &c, 1, Start::zero);
   CHECK(c == 1.0f + 0x1p-23f);
+}
+
+TEST_CASE("the ieee product has a scalar loop's bits on every vector unit") {
+  std::vector<float> a;
+  std::vector<float> b;
+  std::uint32_t bits = 1;
+  const auto next = [&] { return float_of((bits = bits * 1664525u + 1013904223u) & 0xbfffffffu); };
+  constexpr int rows = 5, depth = 37, cols = 83;
+  for (int i = 0; i < rows * depth; ++i) a.push_back(next());
+  for (int i = 0; i < depth * cols; ++i) b.push_back(next());
+  std::vector<float> expected(rows * cols, 0.25f);
+  for (int m = 0; m < rows; ++m) {
+    for (int n = 0; n < cols; ++n) {
+      float& sum = expected[static_cast<std::size_t>(m * cols + n)];
+      for (int k = 0; k < depth; ++k) {
+        sum = std::fma(a[static_cast<std::size_t>(m * depth + k)], b[static_cast<std::size_t>(n * depth + k)],
+                       sum);
+      }
+    }
+  }
+  for (const std::string& target : simd_targets()) {
+    const OnTarget here(target);
+    std::vector<float> c(expected.size(), 0.25f);
+    product_ieee({a.data(), depth, 1, rows, depth}, {b.data(), 1, depth, depth, cols}, c.data(), cols,
+                 Start::accumulate);
+    CHECK(std::memcmp(c.data(), expected.data(), c.size() * sizeof(float)) == 0);
+  }
 }
