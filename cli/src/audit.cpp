@@ -8,9 +8,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "audit_setup.hpp"
 #include "commands.hpp"
-#include "dashlab/core/error.hpp"
-#include "problem_flags.hpp"
+#include "dashlab/emulator/audit_search.hpp"
 #include "run_flags.hpp"
 
 namespace dashlab::cli {
@@ -19,64 +19,11 @@ namespace {
 
 struct Options {
   std::string file;
-  std::optional<std::string> recipe, mask, scale;
-  std::optional<std::int64_t> tile_q, tile_kv;
-  ScheduleFlags schedule;
+  AuditFlags flags;
   RunFlags run;
   bool forward = false;
   bool json = false;
 };
-
-/// A flag's value, or the metadata of the same name.
-std::optional<std::string> setting(const std::optional<std::string>& flag, const SafetensorsFile& file,
-                                   const std::string& key) {
-  return flag ? flag : file.metadata(key);
-}
-
-constexpr std::int64_t largest_tile = 1 << 20;
-
-std::optional<std::int64_t> tile_setting(const std::optional<std::int64_t>& flag, const SafetensorsFile& file,
-                                         const std::string& key, const std::string& flag_name) {
-  if (flag) return parse_whole(fmt::to_string(*flag), flag_name, 1, largest_tile);
-  const auto text = file.metadata(key);
-  if (!text) return std::nullopt;
-  return parse_whole(*text, fmt::format("{}: metadata '{}'", file.path(), key), 1, largest_tile);
-}
-
-/// The problem, recipe and schedule that flags, metadata and the recipe's own habits give.
-AuditSetup make_setup(const Options& o, const SafetensorsFile& file, const Recording& recording) {
-  AuditSetup setup;
-  setup.run.recipe = setting(o.recipe, file, "recipe").value_or("fa3");
-  check_recipe(setup.run.recipe);
-  setup.judge_forward = o.forward;
-  Problem& problem = setup.problem;
-  problem = problem_of(recording.inputs);
-  problem.mask = parse_mask(setting(o.mask, file, "mask").value_or("full"));
-  const auto scale = setting(o.scale, file, "scale");
-  const std::string scale_name = o.scale ? "--scale" : file.path() + ": metadata 'scale'";
-  setup.run.scale = scale ? parse_scale(*scale, scale_name) : default_scale(problem.head_dim);
-  ScheduleFlags schedule = o.schedule;
-  schedule.schedule = setting(o.schedule.schedule, file, "schedule");
-  if (!schedule.sms) {
-    if (const auto sms = file.metadata("sms"))
-      schedule.sms = static_cast<std::uint32_t>(
-          parse_whole(*sms, fmt::format("{}: metadata 'sms'", file.path()), 1, 1 << 20));
-  }
-  setup.run.sms = schedule.sms_for(problem);
-  const TileShape own = recipe_tiles(setup.run.recipe, recording.pass, problem);
-  problem.tile_q = tile_setting(o.tile_q, file, "tile_q", "--tile-q").value_or(own.q);
-  problem.tile_kv = tile_setting(o.tile_kv, file, "tile_kv", "--tile-kv").value_or(own.kv);
-  check(problem);
-  if (recording.pass == Pass::forward) {
-    setup.forward_tiles = TileShape{problem.tile_q, problem.tile_kv};
-  } else if (setup.run.recipe == "fa2-torch") {
-    setup.schedule.name = "fa2-torch";
-  } else {
-    const TileMap tiles(problem);
-    setup.schedule = schedule.make(problem, tiles, std::string(recipe_schedule(setup.run.recipe, problem)));
-  }
-  return setup;
-}
 
 nlohmann::ordered_json to_json(const Finding& finding) {
   nlohmann::ordered_json json{{"elements", finding.comparison.elements},
@@ -90,14 +37,15 @@ nlohmann::ordered_json to_json(const Finding& finding) {
   return json;
 }
 
-void print_json(const AuditSetup& setup, const Recording& recording, const AuditResult& result) {
+nlohmann::ordered_json to_json(const AuditSetup& setup, const Recording& recording,
+                               const AuditResult& result) {
   nlohmann::ordered_json json{{"format", "dashlab.audit/1"}, {"recipe", setup.run.recipe}};
   json["pass"] = recording.pass == Pass::forward ? "forward" : "backward";
   json["schedule"] = nullptr;
   if (!setup.schedule.name.empty()) json["schedule"] = setup.schedule.name;
   json["equal"] = result.equal();
   for (const Finding& finding : result.findings) json[finding.name] = to_json(finding);
-  fmt::print("{}\n", json.dump(2));
+  return json;
 }
 
 void print_text(const AuditSetup& setup, const Recording& recording, const AuditResult& result) {
@@ -123,14 +71,79 @@ void print_text(const AuditSetup& setup, const Recording& recording, const Audit
   }
 }
 
+nlohmann::ordered_json to_json(const SearchResult& result) {
+  nlohmann::ordered_json json{{"fits", result.verdict.equal()},
+                              {"oddity", to_string(result.oddity)},
+                              {"explanation", result.explanation},
+                              {"candidates", nlohmann::ordered_json::array()}};
+  if (!result.kv_order.empty()) json["kv_order"] = result.kv_order;
+  constexpr std::size_t most = 10;
+  for (const Candidate& c : result.candidates) {
+    if (json["candidates"].size() == most) break;
+    json["candidates"].push_back({{"recipe", c.run.recipe},
+                                  {"schedule", c.schedule},
+                                  {"mask", to_string(c.problem.mask)},
+                                  {"tile_q", c.problem.tile_q},
+                                  {"tile_kv", c.problem.tile_kv},
+                                  {"scale", c.run.scale},
+                                  {"fitting", c.fitting},
+                                  {"compared", c.rows}});
+  }
+  return json;
+}
+
+bool is_auto(const std::optional<std::string>& flag) {
+  return flag && *flag == "auto";
+}
+
+/// Searches what is `auto` and, with it, everything that neither flags nor metadata fix.
+void run_search(Options& o, Context& context, const SafetensorsFile& file, const Recording& recording) {
+  SearchSpace space;
+  const bool any_recipe = is_auto(o.flags.recipe);
+  const bool any_schedule = is_auto(o.flags.schedule.schedule);
+  if (!any_recipe) {
+    space.recipe = setting(o.flags.recipe, file, "recipe");
+    if (space.recipe) check_recipe(*space.recipe);
+  }
+  if (!any_schedule) space.schedule = o.flags.schedule.schedule;
+  if (const auto mask = setting(o.flags.mask, file, "mask")) space.mask = parse_mask(*mask);
+  space.scale = scale_setting(o.flags, file);
+  // Tile sizes in the metadata describe what made the file, but here they are in question unless a flag
+  // insists.
+  if (o.flags.tile_q) space.tile_q = tile_setting(o.flags.tile_q, file, "tile_q");
+  if (o.flags.tile_kv) space.tile_kv = tile_setting(o.flags.tile_kv, file, "tile_kv");
+  space.sms = sms_setting(o.flags, file);
+  const SearchResult result = search(recording, space, o.run.control("search"));
+  o.run.done();
+  const AuditSetup& best = result.best;
+  if (o.json) {
+    nlohmann::ordered_json json = to_json(best, recording, result.verdict);
+    json["search"] = to_json(result);
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    const std::string tiles = fmt::format("{} x {} tiles", result.candidates.front().problem.tile_q,
+                                          result.candidates.front().problem.tile_kv);
+    fmt::print("{} known combinations tried; {} {}, {}\n", result.candidates.size(),
+               result.verdict.equal() ? "this one fits:" : "none fits; nearest:", best.run.recipe, tiles);
+    print_text(best, recording, result.verdict);
+    if (!result.explanation.empty()) fmt::print("{}\n", result.explanation);
+  }
+  context.exit_code = result.verdict.equal() ? exit_done : exit_different;
+}
+
 void run(Options& o, Context& context) {
   const SafetensorsFile file(o.file);
   const Recording recording = read_recording(file);
-  const AuditSetup setup = make_setup(o, file, recording);
+  if (is_auto(o.flags.recipe) || is_auto(o.flags.schedule.schedule)) {
+    run_search(o, context, file, recording);
+    return;
+  }
+  AuditSetup setup = make_setup(o.flags, file, recording);
+  setup.judge_forward = o.forward;
   const AuditResult result = audit(recording, setup, o.run.control("audit"));
   o.run.done();
   if (o.json)
-    print_json(setup, recording, result);
+    fmt::print("{}\n", to_json(setup, recording, result).dump(2));
   else
     print_text(setup, recording, result);
   context.exit_code = result.equal() ? exit_done : exit_different;
@@ -143,16 +156,13 @@ void add_audit(CLI::App& app, Context& context) {
   auto* command =
       app.add_subcommand("audit", "Check a recorded gradient or output bit by bit against a recipe");
   command->add_option("FILE", o->file, "safetensors: q k v do o lse dq dk dv, or q k v o lse")->required();
-  command->add_option("--recipe", o->recipe, "fa3, fa2-torch or dashlab [metadata, else fa3]");
-  command->add_option("--mask", o->mask, "mask [metadata, else full]");
-  command->add_option("--scale", o->scale, "scale of the scores [metadata, else 1/sqrt(head dim)]");
-  command->add_option("--tile-q", o->tile_q, "query rows of a tile [metadata, else the recipe's own]");
-  command->add_option("--tile-kv", o->tile_kv, "key rows of a tile [metadata, else the recipe's own]");
-  o->schedule.add_to(*command);
+  o->flags.add_to(*command);
   command->add_flag("--forward", o->forward, "judge o and lse of a backward recording too");
   o->run.add_to(*command);
   command->add_flag("--json", o->json, "print dashlab.audit/1");
-  command->footer("Example: dashlab audit tests/data/fa3/spt_causal_d64_s512.safetensors");
+  command->footer(
+      "--recipe auto and --schedule auto try all known ones and say what is odd if none fits.\n"
+      "Example: dashlab audit tests/data/fa3/spt_causal_d64_s512.safetensors");
   command->callback([o, &context] { run(*o, context); });
 }
 

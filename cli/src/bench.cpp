@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "commands.hpp"
+#include "dashlab/bench/backward.hpp"
 #include "dashlab/bench/cpu.hpp"
 #include "dashlab/bench/measure.hpp"
 #include "dashlab/bench/plan.hpp"
@@ -29,6 +30,7 @@ void add_bench(CLI::App& app, Context& /*context*/) {
       rows.insert(rows.end(), more.begin(), more.end());
     };
     if (o->cpu) append(bench::cpu_rows());
+    if (o->cpu) append(bench::backward_rows());
     if (o->plan) append(bench::plan_rows());
     if (rows.empty()) throw BadInput("bench: nothing to measure; add --cpu or --plan");
     fmt::print("{}", bench::to_csv(rows));

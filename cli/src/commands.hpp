@@ -19,9 +19,14 @@ void add_plan(CLI::App& app, Context& context);
 void add_compare(CLI::App& app, Context& context);
 void add_verify(CLI::App& app, Context& context);
 void add_emulate(CLI::App& app, Context& context);
+void add_diff(CLI::App& app, Context& context);
+void add_shuffle(CLI::App& app, Context& context);
 void add_audit(CLI::App& app, Context& context);
 void add_render(CLI::App& app, Context& context);
 void add_selftest(CLI::App& app, Context& context);
+void add_gpu(CLI::App& app, Context& context);
+void add_crosscheck(CLI::App& app, Context& context);
+void add_doctor(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
 
 }  // namespace dashlab::cli

@@ -17,9 +17,14 @@ void add_commands(CLI::App& app, Context& context) {
   dashlab::cli::add_compare(app, context);
   dashlab::cli::add_verify(app, context);
   dashlab::cli::add_emulate(app, context);
+  dashlab::cli::add_gpu(app, context);
   dashlab::cli::add_audit(app, context);
+  dashlab::cli::add_diff(app, context);
+  dashlab::cli::add_crosscheck(app, context);
+  dashlab::cli::add_shuffle(app, context);
   dashlab::cli::add_render(app, context);
   dashlab::cli::add_selftest(app, context);
+  dashlab::cli::add_doctor(app, context);
 #ifdef DASHLAB_BENCH
   dashlab::cli::add_bench(app, context);
 #endif

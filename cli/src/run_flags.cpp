@@ -89,4 +89,12 @@ std::int64_t parse_whole(std::string_view text, const std::string& what, std::in
   return value;
 }
 
+std::uint64_t parse_arrival(std::string_view text) {
+  constexpr std::string_view prefix = "random:";
+  if (!text.starts_with(prefix))
+    throw BadInput(fmt::format("--arrival '{}': write random:SEED, e.g. random:7", text.substr(0, 40)));
+  return static_cast<std::uint64_t>(
+      parse_whole(text.substr(prefix.size()), "--arrival random:", 0, INT64_MAX));
+}
+
 }  // namespace dashlab::cli

@@ -12,7 +12,7 @@
 
 namespace dashlab::cli {
 
-/// --threads N and --no-progress; the RunControl of a command.
+/// --threads N, and the RunControl of a command.
 class RunFlags {
  public:
   void add_to(CLI::App& command);
@@ -34,7 +34,10 @@ float parse_scale(std::string_view text, const std::string& what);
 /// A whole number in [low, high]. Throws BadInput naming `what`.
 std::int64_t parse_whole(std::string_view text, const std::string& what, std::int64_t low, std::int64_t high);
 
-/// "1.5 s", "2 min 3 s".
+/// The seed in "random:SEED". Throws BadInput.
+std::uint64_t parse_arrival(std::string_view text);
+
+/// "2 s", "2 min 3 s".
 std::string duration_text(double seconds);
 
 }  // namespace dashlab::cli

@@ -39,26 +39,19 @@ ProblemFlags with_file(ProblemFlags flags, const SafetensorsFile& file, const At
 }
 
 /// Tile sizes that no flag gives: the recipe's own for fa3 and fa2-torch, 128 x 128 for dashlab.
-void take_tiles(ProblemFlags& flags, const std::string& recipe) {
-  if (recipe == "dashlab") return;
+void take_tiles(ProblemFlags& flags, const std::string& recipe, bool kernel_tiles) {
+  if (recipe == "dashlab" && !kernel_tiles) return;
   const TileShape own = recipe_tiles(recipe, Pass::backward, make_problem(flags));
   if (!flags.tile_q) flags.tile_q = own.q;
   if (!flags.tile_kv) flags.tile_kv = own.kv;
 }
 
-std::uint64_t arrival_seed(const std::string& text) {
-  constexpr std::string_view prefix = "random:";
-  if (!text.starts_with(prefix))
-    throw BadInput(fmt::format("--arrival '{}': write random:SEED, e.g. random:7", text));
-  return static_cast<std::uint64_t>(
-      parse_whole(std::string_view(text).substr(prefix.size()), "--arrival random:", 0, INT64_MAX));
-}
-
 /// The problem and the schedule. fa2-torch has a schedule of its own, so any name that fits the problem will
 /// do.
-PlannedSchedule make_plan(ProblemFlags problem, const ScheduleFlags& schedule, const InputFlags& input) {
+PlannedSchedule make_plan(ProblemFlags problem, const ScheduleFlags& schedule, const InputFlags& input,
+                          bool kernel_tiles) {
   if (schedule.is_file()) return schedule.make(problem, "");
-  take_tiles(problem, input.recipe);
+  take_tiles(problem, input.recipe, kernel_tiles);
   const std::string fallback(recipe_schedule(input.recipe, make_problem(problem)));
   if (input.recipe == "fa2-torch" && schedule.schedule)
     throw BadInput("--schedule: recipe fa2-torch has a schedule of its own; leave the flag out");
@@ -82,7 +75,7 @@ void InputFlags::add_to(CLI::App& command) {
 }
 
 RunInputs make_run(const ProblemFlags& problem, const ScheduleFlags& schedule, const InputFlags& input,
-                   RunFlags& run) {
+                   RunFlags& run, const RunPreferences& preferences) {
   check_recipe(input.recipe);
   if (input.forward) check_recipe(*input.forward);
   std::unique_ptr<SafetensorsFile> file;
@@ -100,11 +93,17 @@ RunInputs make_run(const ProblemFlags& problem, const ScheduleFlags& schedule, c
   } else if (input.profile) {
     dtype = profile_dtype(*input.profile);
   }
-  RunInputs inputs{{}, make_plan(flags, schedule, input), tensors, dtype, std::move(file), {}, {}};
+  RunInputs inputs{{},
+                   make_plan(flags, schedule, input, preferences.kernel_tiles && dtype != DType::f32),
+                   tensors,
+                   dtype,
+                   std::move(file),
+                   {},
+                   {}};
   const Problem& p = inputs.plan.problem;
   if (p.in_tiles) throw BadInput("a problem in tiles has no tensors; give --seqlen instead of --tiles");
   if (input.arrival)
-    inputs.plan.schedule = arrival_order(p, inputs.plan.schedule, arrival_seed(*input.arrival));
+    inputs.plan.schedule = arrival_order(p, inputs.plan.schedule, parse_arrival(*input.arrival));
 
   std::optional<std::string> scale = input.scale;
   if (!scale && inputs.file) scale = inputs.file->metadata("scale");
@@ -127,7 +126,9 @@ RunInputs make_run(const ProblemFlags& problem, const ScheduleFlags& schedule, c
     forward_problem.tile_q = tiles.q;
     forward_problem.tile_kv = tiles.kv;
   }
-  inputs.forward = run_recipe_forward(forward, forward_problem, inputs.tensors, run.control("forward"));
+  inputs.forward = preferences.forward
+                       ? preferences.forward(forward, forward_problem, inputs.tensors)
+                       : run_recipe_forward(forward, forward_problem, inputs.tensors, run.control("forward"));
   run.done();
   inputs.tensors.o = inputs.forward->o.view();
   inputs.tensors.lse = inputs.forward->lse.view();

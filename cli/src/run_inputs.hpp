@@ -2,6 +2,7 @@
 // with them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,9 +39,18 @@ struct RunInputs {
   [[nodiscard]] Metadata metadata(const InputFlags& flags) const;
 };
 
+/// How a run's o and lse are made where the file has none: recipe, problem with the forward tiles, q k v.
+using ForwardRunner = std::function<ForwardResult(const RecipeRun&, const Problem&, const AttentionInputs&)>;
+
+/// What `gpu` and `crosscheck` want otherwise than `emulate`.
+struct RunPreferences {
+  ForwardRunner forward;      ///< none: on the CPU
+  bool kernel_tiles = false;  ///< 16-bit tensors: tiles that no flag gives are those of the Hopper kernels
+};
+
 /// Throws BadInput where flags, file and recipe contradict each other.
 RunInputs make_run(const ProblemFlags& problem, const ScheduleFlags& schedule, const InputFlags& input,
-                   RunFlags& run);
+                   RunFlags& run, const RunPreferences& preferences = {});
 
 /// The tensors of a saved run, in the order in which they are written.
 std::vector<std::pair<std::string, TensorView>> saved_tensors(const RunInputs& inputs,

@@ -333,7 +333,7 @@ Gradients checked_run(const Problem& problem, const TileMap& tiles, const Schedu
   if (recipe.dtype() != DType::f32 && (problem.tile_q % 16 != 0 || problem.tile_kv % 16 != 0))
     throw BadInput(fmt::format("tiles of {} x {}: tensor cores sum 16 at a time; use multiples of 16",
                                problem.tile_q, problem.tile_kv));
-  const Verification proof = verify(problem, tiles, schedule);
+  const Verification proof = verify(problem, tiles, schedule, schedule.chains.size());
   for (const VerifyError& error : proof.errors)
     if (error.kind != ErrorKind::residency)
       throw BadInput(fmt::format("schedule '{}': {}", schedule.name, error.message));

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "dashlab/core/error.hpp"
+#include "dashlab/emulator/array_math.hpp"
 #include "dashlab/emulator/fa2.hpp"
 #include "dashlab/emulator/scalar_math.hpp"
 #include "dashlab/emulator/special_functions.hpp"
@@ -49,11 +50,11 @@ class Fa2Backward final : public BackwardRecipe<std::uint16_t> {
 
   void probabilities(std::span<float> s, std::span<float> dp, float lse2, float dpsum, std::uint16_t* p,
                      std::uint16_t* ds) const override {
-    for (std::size_t i = 0; i < s.size(); ++i) {
-      const float probability = exp2_accurate(sub(mul(s[i], scale_log2_), lse2));
-      p[i] = from_float(probability, type_);
-      ds[i] = from_float(mul(probability, sub(dp[i], dpsum)), type_);
-    }
+    mul_sub(s, scale_log2_, lse2);
+    exp2_accurate(s, s);
+    score_gradient(s, dp, dpsum);
+    convert(s, {p, s.size()}, type_);
+    convert(dp, {ds, dp.size()}, type_);
   }
 
   void finish(std::span<const float> accumulator, bool scaled, std::uint16_t* out) const override {

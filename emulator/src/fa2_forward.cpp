@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "dashlab/emulator/array_math.hpp"
 #include "dashlab/emulator/fa2.hpp"
 #include "dashlab/emulator/scalar_math.hpp"
 #include "dashlab/emulator/special_functions.hpp"
@@ -26,15 +27,16 @@ struct Fa2Forward {
   [[nodiscard]] float add(float a, float b) const { return dashlab::add(a, b); }
   [[nodiscard]] float fma(float a, float b, float c) const { return dashlab::fma(a, b, c); }
 
+  void rescale(std::span<float> row, float factor) const { dashlab::mul(row, factor); }
+
   [[nodiscard]] float correction(float before, float now) const {
     return exp2_accurate(mul(sub(before, now == -infinity ? 0.0F : now), scale_log2));
   }
   void probabilities(std::span<float> s, float maximum, Element* p) const {
     const float scaled = maximum == -infinity ? 0.0F : mul(maximum, scale_log2);
-    for (std::size_t i = 0; i < s.size(); ++i) {
-      s[i] = exp2_accurate(sub(mul(s[i], scale_log2), scaled));
-      p[i] = from_float(s[i], type);
-    }
+    mul_sub(s, scale_log2, scaled);
+    exp2_accurate(s, s);
+    convert(s, {p, s.size()}, type);
   }
   struct End {
     float inverse, lse;

@@ -1,4 +1,5 @@
 // Recipe fa3, forward: everything .ftz, one multiply-add for the exponent (docs/numerics.md, section 5).
+#include "dashlab/emulator/array_math.hpp"
 #include "dashlab/emulator/fa3.hpp"
 #include "dashlab/emulator/scalar_math.hpp"
 #include "dashlab/emulator/special_functions.hpp"
@@ -20,12 +21,14 @@ struct Fa3Forward {
   [[nodiscard]] float add(float a, float b) const { return add_ftz(a, b); }
   [[nodiscard]] float fma(float a, float b, float c) const { return fma_ftz(a, b, c); }
 
+  void rescale(std::span<float> row, float factor) const { mul_ftz(row, factor); }
+
   [[nodiscard]] float correction(float before, float now) const {
     return ex2_approx_ftz(mul(sub_ftz(before, now == minus_infinity ? 0.0F : now), scale_log2));
   }
   void probabilities(std::span<float> s, float maximum, Element* p) const {
     const float scaled = maximum == minus_infinity ? 0.0F : mul(maximum, scale_log2);
-    for (float& x : s) x = fma(x, scale_log2, -scaled);
+    fma_ftz(s, scale_log2, -scaled);
     ex2_approx_ftz(s, s);
     convert(s, {p, s.size()}, type);
   }

@@ -2,6 +2,7 @@
 // partial row sums, rescaled output. A recipe is a struct of plain functions:
 //   Element                         16-bit pattern or float
 //   mul, add, fma                   scalar arithmetic, flushing or not
+//   rescale(row, factor)            mul over a row
 //   correction(m_old, m_new)        factor for what was summed under the old maximum
 //   probabilities(s, m, p)          scores to unrounded p (in place) and to p as the next product takes it
 //   DType dtype
@@ -150,7 +151,7 @@ class ForwardWalk {
       factor = recipe_.correction(before, now);
       const auto dim = static_cast<std::size_t>(problem_.head_dim);
       float* o = state.o.data() + row * dim;
-      for (std::size_t i = 0; i < dim; ++i) o[i] = recipe_.mul(o[i], factor);
+      recipe_.rescale({o, dim}, factor);
     }
     recipe_.probabilities(s, now, p);
     // Lane t owns columns 8j + 2t and 8j + 2t + 1. A lane that a short tile leaves without columns sees

@@ -19,6 +19,10 @@ struct IeeeForward {
   [[nodiscard]] float add(float a, float b) const { return portable::add(a, b); }
   [[nodiscard]] float fma(float a, float b, float c) const { return portable::fma(a, b, c); }
 
+  void rescale(std::span<float> row, float factor) const {
+    for (float& x : row) x = mul(x, factor);
+  }
+
   [[nodiscard]] float correction(float before, float now) const {
     return portable::exp2(mul(portable::sub(before, now == minus_infinity ? 0.0F : now), scale_log2));
   }
