@@ -28,7 +28,7 @@ nlohmann::ordered_json critical_path(const Timeline& timeline) {
 }  // namespace
 
 PlanReport report(const PlannedSchedule& planned, const Costs& costs, std::uint32_t resident) {
-  const auto& [problem, tiles, schedule] = planned;
+  const auto& [problem, tiles, schedule, from_file] = planned;
   PlanReport r;
   r.verification = verify(problem, tiles, schedule, std::uint64_t{schedule.sms} * resident);
   if (!r.verification.valid) return r;
@@ -39,12 +39,13 @@ PlanReport report(const PlannedSchedule& planned, const Costs& costs, std::uint3
   r.bounds = lower_bounds(problem, tiles, schedule.sms, engine, {schedule.group_mode, schedule.dq_mode});
   const Rational bound = r.bounds.best() * Rational(r.timeline.ticks_per_unit);
   r.timeline.lower_bound = bound.num() / bound.den();
-  if (resident == 1) r.closed = closed_form(schedule.name, problem, schedule.sms, costs);
+  if (resident == 1 && !from_file) r.closed = closed_form(schedule.name, problem, schedule.sms, costs);
   return r;
 }
 
 nlohmann::ordered_json to_json(const PlannedSchedule& planned, const PlanReport& r) {
-  const auto& [problem, tiles, schedule] = planned;
+  const Problem& problem = planned.problem;
+  const Schedule& schedule = planned.schedule;
   const Simulation& sim = r.simulation;
   const auto units = [&](std::int64_t ticks) {
     return static_cast<double>(ticks) / static_cast<double>(sim.ticks_per_unit);

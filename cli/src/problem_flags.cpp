@@ -116,7 +116,7 @@ PlannedSchedule ScheduleFlags::make(const ProblemFlags& flags, const std::string
           fmt::format("--sms {}: {} is for {} SMs; leave the flag out", *sms, *schedule, file.schedule.sms));
     }
     TileMap tiles(file.problem);
-    return {std::move(file.problem), std::move(tiles), std::move(file.schedule)};
+    return {std::move(file.problem), std::move(tiles), std::move(file.schedule), true};
   }
   Problem problem = make_problem(flags);
   TileMap tiles(problem);

@@ -25,6 +25,7 @@ struct PlannedSchedule {
   Problem problem;
   TileMap tiles;
   Schedule schedule;
+  bool from_file = false;
 };
 
 /// --schedule NAME|FILE --sms N --group per-head|gathered.
