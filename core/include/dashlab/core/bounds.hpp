@@ -20,7 +20,9 @@ struct LowerBounds {
   Rational longest_row;    ///< first compute, then the adds of the row with the most tiles, one after another
   Rational packing;        ///< best packing of whole chains onto SMs: a certified lower bound
   Rational packing_upper;  ///< a packing that was found; equal to `packing` where the packing bound is exact
+  /// The packing was solved to the end.
   [[nodiscard]] bool packing_exact() const { return packing == packing_upper; }
+  /// The largest of the bounds.
   [[nodiscard]] Rational best() const;
 };
 

@@ -33,6 +33,7 @@ struct WindowMask {
 /// Packed sequences: block-diagonal, each block causal or full. Lengths may be 0 and sum to seqlen_q =
 /// seqlen_k.
 struct DocumentsMask {
+  /// One packed sequence.
   struct Document {
     std::int64_t length = 0;
     bool causal = true;

@@ -23,7 +23,9 @@ struct Problem {
   bool in_tiles = false;
   Mask mask = FullMask{};
 
+  /// Tiles along the queries, the last one possibly cut.
   [[nodiscard]] std::int64_t q_tiles() const noexcept { return (seqlen_q + tile_q - 1) / tile_q; }
+  /// Tiles along the keys.
   [[nodiscard]] std::int64_t kv_tiles() const noexcept { return (seqlen_k + tile_kv - 1) / tile_kv; }
   /// q heads over the whole batch; HeadId runs below this.
   [[nodiscard]] std::int64_t total_heads() const noexcept { return batch * heads; }

@@ -12,18 +12,27 @@ namespace dashlab {
 class Rational {
  public:
   constexpr Rational() = default;
+  /// whole/1.
   constexpr Rational(std::int64_t whole) : num_(whole) {}  // NOLINT(google-explicit-constructor)
+  /// num/den, reduced. Throws BadInput for den = 0.
   Rational(std::int64_t num, std::int64_t den);
 
+  /// Numerator, with the sign.
   [[nodiscard]] constexpr std::int64_t num() const noexcept { return num_; }
+  /// Denominator, > 0.
   [[nodiscard]] constexpr std::int64_t den() const noexcept { return den_; }
+  /// The nearest double, or nearly.
   [[nodiscard]] double value() const noexcept {
     return static_cast<double>(num_) / static_cast<double>(den_);
   }
 
+  /// Exact.
   friend Rational operator+(const Rational& a, const Rational& b);
+  /// Exact.
   friend Rational operator-(const Rational& a, const Rational& b);
+  /// Exact.
   friend Rational operator*(const Rational& a, const Rational& b);
+  /// Exact. Throws BadInput for b = 0.
   friend Rational operator/(const Rational& a, const Rational& b);
   friend bool operator==(const Rational& a, const Rational& b) noexcept = default;
   friend std::strong_ordering operator<=>(const Rational& a, const Rational& b) noexcept;

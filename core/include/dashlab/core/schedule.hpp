@@ -62,9 +62,11 @@ struct Schedule {
   /// (kv head * kv_tiles + kv) * group_size. q heads over the whole batch. Else empty.
   std::vector<std::uint32_t> group_order;
 
+  /// The steps of one chain: q tiles in order (kv tiles in a second pass).
   [[nodiscard]] std::span<const std::uint32_t> chain_steps(std::size_t chain) const noexcept {
     return {steps.data() + chain_begin[chain], steps.data() + chain_begin[chain + 1]};
   }
+  /// The kv tiles of row head * q_tiles + q, first to add first.
   [[nodiscard]] std::span<const std::uint32_t> reduce_order(std::size_t row) const noexcept {
     return {reduce_kv.data() + row_begin[row], reduce_kv.data() + row_begin[row + 1]};
   }

@@ -30,6 +30,7 @@ struct Simulation {
   std::vector<SmUse> sms;
   std::vector<std::uint32_t> sm_of_chain;  ///< where each chain ran
 
+  /// The makespan in units of cost.
   [[nodiscard]] Rational makespan_units() const { return {makespan, ticks_per_unit}; }
   /// work / (SMs * makespan), 0..1.
   [[nodiscard]] double utilisation() const;

@@ -13,9 +13,12 @@ namespace dashlab {
 /// The non-empty tiles of one head (all heads share the mask). Immutable once built.
 class TileMap {
  public:
+  /// Classifies every tile of a checked problem. Throws EnvironmentError where memory would not do.
   explicit TileMap(const Problem& problem);
 
+  /// Rows of the map.
   [[nodiscard]] std::uint32_t q_tiles() const noexcept { return q_tiles_; }
+  /// Columns of the map.
   [[nodiscard]] std::uint32_t kv_tiles() const noexcept { return kv_tiles_; }
   /// Tasks of one head: the number of non-empty tiles.
   [[nodiscard]] std::uint64_t tasks_per_head() const noexcept { return column_q_.size(); }

@@ -31,12 +31,14 @@ struct CycleStep {
   bool by_program = false;  ///< reached from the previous step by program order (else by reduce order)
 };
 
+/// One thing that is wrong.
 struct VerifyError {
   ErrorKind kind{};
   std::string message;           ///< one line that names the tiles
   std::vector<CycleStep> cycle;  ///< deadlock and residency only
 };
 
+/// The verdict on a schedule.
 struct Verification {
   bool valid = false;  ///< no errors at all
   bool deadlock_free = false;

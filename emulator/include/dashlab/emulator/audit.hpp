@@ -50,8 +50,10 @@ struct Finding {
   std::optional<FirstDifference> first;
 };
 
+/// What audit() found, one entry per tensor.
 struct AuditResult {
   std::vector<Finding> findings;  ///< dq, dk, dv and o, lse, as far as the recipe was asked to decide them
+  /// No element of any tensor differs.
   [[nodiscard]] bool equal() const;
 };
 

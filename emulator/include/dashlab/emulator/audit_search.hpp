@@ -31,6 +31,7 @@ struct Candidate {
 /// Why no candidate fits, as far as the bits tell.
 enum class Oddity : std::uint8_t { none, reduce_order, scale, corruption, unknown };
 
+/// What search() found.
 struct SearchResult {
   std::vector<Candidate> candidates;  ///< best first
   AuditSetup best;                    ///< the setup of the first candidate, ready for audit()

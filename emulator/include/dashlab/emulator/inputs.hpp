@@ -14,6 +14,7 @@ namespace dashlab {
 /// Owns what its view shows.
 struct SeededInputs {
   Tensor q, k, v, dout;
+  /// q, k, v and dout; o and lse are empty.
   [[nodiscard]] AttentionInputs view() const { return {q.view(), k.view(), v.view(), dout.view(), {}, {}}; }
 };
 

@@ -40,6 +40,7 @@ class Probe {
                                                   const std::vector<std::uint32_t>& kv_tiles) const;
 
  protected:
+  /// As BackwardRecipe::dq_buffers().
   std::uint32_t dq_buffers_ = 0;
 };
 

@@ -18,6 +18,7 @@ struct MatrixView {
   int rows = 0;
   int cols = 0;
 
+  /// The same memory with rows and columns exchanged.
   [[nodiscard]] MatrixView transposed() const noexcept { return {data, col_stride, row_stride, cols, rows}; }
 };
 
@@ -52,8 +53,11 @@ class PackedLeft {
  public:
   /// Copies and prepares `a`; memory of an earlier pack is reused.
   void pack(const MatrixView& a, InputType type);
+  /// Rows, as packed.
   [[nodiscard]] int rows() const noexcept { return data_.extent; }
+  /// Columns, before padding.
   [[nodiscard]] int depth() const noexcept { return data_.depth; }
+  /// For the kernels.
   [[nodiscard]] const detail::LeftData& data() const noexcept { return data_; }
 
  private:
@@ -63,9 +67,13 @@ class PackedLeft {
 /// Right operand B (k x n), packed likewise; about seven bytes an element.
 class PackedRight {
  public:
+  /// Copies and prepares `b`; memory of an earlier pack is reused.
   void pack(const MatrixView& b, InputType type);
+  /// Columns, as packed.
   [[nodiscard]] int cols() const noexcept { return data_.extent; }
+  /// Rows, before padding.
   [[nodiscard]] int depth() const noexcept { return data_.depth; }
+  /// For the kernels.
   [[nodiscard]] const detail::RightData& data() const noexcept { return data_; }
 
  private:
@@ -90,6 +98,7 @@ struct FloatMatrixView {
   int rows = 0;
   int cols = 0;
 
+  /// The same memory with rows and columns exchanged.
   [[nodiscard]] FloatMatrixView transposed() const noexcept {
     return {data, col_stride, row_stride, cols, rows};
   }

@@ -16,11 +16,13 @@ namespace dashlab {
 template <typename Element>
 class BackwardRecipe {
  public:
+  /// For tensors of `dtype`; `scale` is that of the scores.
   BackwardRecipe(DType dtype, float scale) : dtype_(dtype), scale_(scale) {}
   virtual ~BackwardRecipe() = default;
   BackwardRecipe(const BackwardRecipe&) = delete;
   BackwardRecipe& operator=(const BackwardRecipe&) = delete;
 
+  /// As in recipe_names().
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// The log-sum-exp of a row in base 2, as the kernel prepares it.
   [[nodiscard]] virtual float lse_base2(float lse) const = 0;
@@ -34,7 +36,9 @@ class BackwardRecipe {
   /// fa2-torch sums dQ in G buffers, kv tile j in buffer j mod G, and the buffers in the end; 0: one buffer.
   [[nodiscard]] virtual std::uint32_t dq_buffers() const { return 0; }
 
+  /// Type of inputs and gradients.
   [[nodiscard]] DType dtype() const noexcept { return dtype_; }
+  /// Scale of the scores.
   [[nodiscard]] float scale() const noexcept { return scale_; }
 
  private:

@@ -28,12 +28,15 @@ class SafetensorsFile {
   SafetensorsFile& operator=(const SafetensorsFile&) = delete;
   ~SafetensorsFile();
 
+  /// As given to the constructor.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  /// All of the header's `__metadata__`.
   [[nodiscard]] const Metadata& metadata() const noexcept { return metadata_; }
   /// One metadata value, if present.
   [[nodiscard]] std::optional<std::string> metadata(const std::string& key) const;
   /// Names in the file, sorted.
   [[nodiscard]] std::vector<std::string> names() const;
+  /// Whether the file holds a tensor of this name.
   [[nodiscard]] bool has(const std::string& name) const { return tensors_.contains(name); }
   /// The tensor `name`. Throws BadInput if it is missing or of a type the emulator has no use for.
   [[nodiscard]] TensorView tensor(const std::string& name) const;

@@ -10,6 +10,7 @@
 
 namespace dashlab {
 
+/// One check: how many cases it tried and how many differed.
 struct SelfTestResult {
   std::string name;
   std::uint64_t cases = 0;

@@ -38,11 +38,15 @@ struct TensorView {
   Shape shape;
   const std::byte* data = nullptr;
 
+  /// Number of elements.
   [[nodiscard]] std::int64_t elements() const noexcept { return count(shape); }
+  /// Number of bytes.
   [[nodiscard]] std::size_t size_bytes() const noexcept {
     return static_cast<std::size_t>(elements()) * size_of(dtype);
   }
+  /// All bytes, in memory order.
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data, size_bytes()}; }
+  /// Sees no memory.
   [[nodiscard]] bool empty() const noexcept { return data == nullptr; }
 
   /// The elements as 16-bit patterns (BF16, F16).
@@ -61,16 +65,24 @@ struct TensorView {
 class Tensor {
  public:
   Tensor() = default;
+  /// Zeros of this type and shape.
   Tensor(DType dtype, Shape shape);
   /// A copy of what `view` sees.
   static Tensor copy_of(const TensorView& view);
 
+  /// A view that lives as long as this tensor.
   [[nodiscard]] TensorView view() const { return {dtype_, shape_, data_.get()}; }
+  /// Element type.
   [[nodiscard]] DType dtype() const noexcept { return dtype_; }
+  /// Extents, outermost first.
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+  /// Holds no memory.
   [[nodiscard]] bool empty() const noexcept { return data_ == nullptr; }
+  /// The first byte.
   [[nodiscard]] std::byte* data() noexcept { return data_.get(); }
+  /// The elements as 16-bit patterns (BF16, F16).
   [[nodiscard]] std::uint16_t* u16() noexcept { return reinterpret_cast<std::uint16_t*>(data_.get()); }
+  /// The elements as floats (F32).
   [[nodiscard]] float* f32() noexcept { return reinterpret_cast<float*>(data_.get()); }
 
  private:

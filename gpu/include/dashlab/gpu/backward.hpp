@@ -43,6 +43,7 @@ struct BackwardTensors {
   void* dv = nullptr;
 };
 
+/// How a pass runs. Only `profile` and `scale` decide bits.
 struct BackwardOptions {
   Profile profile = Profile::hopper_bf16;
   float scale = 1.0F;  ///< of the scores
@@ -93,7 +94,9 @@ struct StuckTicket {
 /// The watchdog ended the kernel; the gradients are worthless.
 class Stuck : public std::runtime_error {
  public:
+  /// The message names the CTA, the row and the ticket.
   explicit Stuck(const StuckTicket& ticket);
+  /// What the watchdog saw.
   [[nodiscard]] const StuckTicket& ticket() const noexcept { return ticket_; }
 
  private:

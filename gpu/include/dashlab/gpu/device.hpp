@@ -32,13 +32,18 @@ DeviceInfo require_device();
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
+  /// Allocates; the bytes are not initialised.
   explicit DeviceBuffer(std::size_t bytes);
   DeviceBuffer(DeviceBuffer&& other) noexcept;
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
   ~DeviceBuffer();
+  /// Device pointer.
   [[nodiscard]] void* data() const noexcept { return data_; }
+  /// Bytes.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// Copies from the host and waits.
   void upload(const void* source, std::size_t bytes);
+  /// Copies to the host and waits.
   void download(void* destination, std::size_t bytes) const;
   /// Sets every byte.
   void fill(std::uint8_t byte);
@@ -55,6 +60,7 @@ class Stopwatch {
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
   ~Stopwatch();
+  /// Begins a measurement.
   void start();
   /// Waits, and returns milliseconds since start().
   double stop();

@@ -29,7 +29,9 @@ class Forward {
   Forward& operator=(Forward&&) noexcept;
   ~Forward();
 
+  /// Device memory that prepare() wants.
   [[nodiscard]] std::size_t workspace_bytes() const noexcept;
+  /// Copies the plan into the workspace; it may hold anything before.
   void prepare(void* workspace, void* stream);
   /// Launches on `stream` and returns.
   void run(const ForwardTensors& tensors, void* stream);

@@ -19,8 +19,8 @@ ForwardResult forward_on_gpu(const Problem& problem, const AttentionInputs& inpu
 /// One backward pass on tensors that were uploaded once.
 class BackwardSession {
  public:
-  /// Uploads `inputs` (all of them) and prepares the pass. Throws as Backward does, and EnvironmentError when the
-  /// GPU has too little memory. Outputs and workspace hold whatever was there before.
+  /// Uploads `inputs` (all of them) and prepares the pass. Throws as Backward does, and EnvironmentError when
+  /// the GPU has too little memory. Outputs and workspace hold whatever was there before.
   BackwardSession(const Problem& problem, const TileMap& tiles, const Schedule& schedule,
                   const AttentionInputs& inputs, const BackwardOptions& options);
   ~BackwardSession();
@@ -35,6 +35,7 @@ class BackwardSession {
   void remember();
   /// How many 4-byte words of dq, dk and dv differ from the remembered ones.
   [[nodiscard]] std::uint64_t differing_words();
+  /// dq, dk and dv of the last run, copied to the host.
   [[nodiscard]] Gradients results() const;
   /// See Backward::timeline.
   [[nodiscard]] Timeline timeline() const;

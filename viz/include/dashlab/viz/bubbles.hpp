@@ -20,6 +20,7 @@ struct Bubbles {
   std::int64_t between = 0;      ///< between two tasks, not for a rank (launch gaps of measured runs)
   std::uint32_t idle_sms = 0;    ///< SMs without any task; their time counts as tail
 
+  /// All SM time that was not busy.
   [[nodiscard]] std::int64_t bubbles() const noexcept { return reduce_wait + startup + tail + between; }
   /// bubbles / (SMs * makespan), 0..1; 0 for an empty run.
   [[nodiscard]] double fraction() const noexcept {

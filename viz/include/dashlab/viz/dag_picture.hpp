@@ -26,6 +26,7 @@ struct DagInput {
   const Verification* verification = nullptr;  ///< its first deadlock cycle is drawn red, its waits named
 };
 
+/// When a DAG is drawn by chains.
 struct DagStyle {
   std::size_t most_nodes = 5000;   ///< above this, chains are drawn instead of tasks
   std::uint32_t most_steps = 400;  ///< on one SM, likewise

@@ -10,11 +10,13 @@
 
 namespace dashlab::viz {
 
+/// One run of the page.
 struct ExplorerRun {
   const Timeline* timeline = nullptr;
   std::string name;  ///< empty: the timeline's title
 };
 
+/// What the page is made from.
 struct ExplorerInput {
   std::string title;
   std::span<const ExplorerRun> runs;                   ///< all in one unit

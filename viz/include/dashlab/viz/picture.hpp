@@ -17,6 +17,7 @@ PictureFormat picture_format(const std::filesystem::path& path);
 /// A drawing. Cheap to move; made by draw_timeline, draw_compare and draw_dag.
 class Picture {
  public:
+  /// Takes a finished canvas.
   explicit Picture(Canvas canvas);
   ~Picture();
   Picture(Picture&&) noexcept;
@@ -30,6 +31,7 @@ class Picture {
   void write(const std::filesystem::path& path) const;
   /// Size in points (1/72 inch).
   [[nodiscard]] double width() const noexcept;
+  /// Size in points (1/72 inch).
   [[nodiscard]] double height() const noexcept;
 
  private:

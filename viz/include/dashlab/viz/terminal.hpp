@@ -8,6 +8,7 @@
 
 namespace dashlab::viz {
 
+/// How a timeline is written.
 struct TerminalStyle {
   int width = 80;       ///< columns; below 24 is drawn as 24
   bool unicode = true;  ///< false: ASCII only

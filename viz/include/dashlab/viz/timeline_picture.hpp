@@ -10,6 +10,7 @@
 
 namespace dashlab::viz {
 
+/// How a timeline is drawn.
 struct TimelineStyle {
   double width = 1280;        ///< points
   bool critical_path = true;  ///< outline the phases on it
