@@ -3,6 +3,8 @@
 
     cli_reference.py DASHLAB docs/cli.md            writes the file
     cli_reference.py DASHLAB docs/cli.md --check    ends with 1 if the file is not what it would write
+
+A program built without an optional command (`bench` needs DASHLAB_BENCH=ON) leaves that command's text as it stands.
 """
 
 import difflib
@@ -10,6 +12,8 @@ import pathlib
 import re
 import subprocess
 import sys
+
+OPTIONAL = ["bench"]
 
 HEAD = """# The command line
 
@@ -25,25 +29,38 @@ def help_of(program: str, *command: str) -> str:
     return "\n".join(line.rstrip() for line in done.stdout.strip("\n").split("\n"))
 
 
-def reference(program: str) -> str:
+def kept(present: str, name: str) -> tuple[str, str] | None:
+    """The line in the list of commands, and the section, of a command that this program was built without."""
+    line = re.search(rf"^  {name} +.*$", present, re.MULTILINE)
+    section = re.search(rf"^## {name}\n\n```text\n(.*?)\n```$", present, re.MULTILINE | re.DOTALL)
+    return (line.group(0), section.group(1)) if line and section else None
+
+
+def reference(program: str, present: str) -> str:
     top = help_of(program)
     section = re.search(r"^Subcommands:\n((?:[ \t]+.*\n?)+)", top, re.MULTILINE)
     if section is None:
         raise SystemExit("cli_reference.py: `dashlab --help` lists no subcommands")
     names = re.findall(r"^ {1,4}([a-z][a-z-]*)\b", section.group(1), re.MULTILINE)
-    parts = [HEAD, "```text", top, "```", ""]
-    for name in names:
-        parts += [f"## {name}", "", "```text", help_of(program, name), "```", ""]
-    return "\n".join(parts)
+    texts = {name: help_of(program, name) for name in names}
+    for name in OPTIONAL:
+        old = kept(present, name)
+        if name not in texts and old:
+            top += "\n" + old[0]
+            texts[name] = old[1]
+    parts = [HEAD, "```text", top, "```"]
+    for name, text in texts.items():
+        parts += ["", f"## {name}", "", "```text", text, "```"]
+    return "\n".join(parts) + "\n"
 
 
 def main() -> int:
     program, file = sys.argv[1], pathlib.Path(sys.argv[2])
-    wanted = reference(program)
+    present = file.read_text(encoding="utf-8") if file.is_file() else ""
+    wanted = reference(program, present)
     if "--check" not in sys.argv[3:]:
         file.write_text(wanted, encoding="utf-8")
         return 0
-    present = file.read_text(encoding="utf-8") if file.is_file() else ""
     if present == wanted:
         return 0
     sys.stdout.writelines(difflib.unified_diff(

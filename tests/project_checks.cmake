@@ -13,6 +13,17 @@ if(Python3_FOUND)
                 ${PROJECT_SOURCE_DIR}/${document} ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${PROJECT_SOURCE_DIR})
     endif()
   endforeach()
+  if(TARGET dashlab_program)
+    add_test(NAME "docs: the command-line reference is what --help says"
+      COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/cli_reference.py $<TARGET_FILE:dashlab_program>
+              ${PROJECT_SOURCE_DIR}/docs/cli.md --check)
+  endif()
+  find_program(DASHLAB_DOXYGEN doxygen)
+  if(DASHLAB_DOXYGEN)
+    add_test(NAME "docs: every public name is documented"
+      COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs/api.py ${DASHLAB_DOXYGEN} ${PROJECT_SOURCE_DIR}
+              ${CMAKE_CURRENT_BINARY_DIR}/api)
+  endif()
 else()
   message(STATUS "Python 3 not found: the documents are not tested")
 endif()
