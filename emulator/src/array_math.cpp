@@ -161,18 +161,17 @@ HWY_INLINE FloatV ex2_lanes(FloatV x) {
   const WordV c2 = hn::ShiftRight<16>(c1_c2);
   const WordV rest = hn::And(index, constant(0x1ffffu));
 
-  // The squarer's partial products, each cut; rows 0 and 1 vanish.
-  WordV square = hn::Zero(Words());
-  const auto row = [&]<int bit>() HWY_ATTR {
+  // The squarer keeps the bit products x_i x_j with i + j >= 18. With rest = high * 2^9 + low that is all of
+  // high^2, nothing of low^2, and twice the sum over the bits of low of high, cut.
+  const WordV high = hn::ShiftRight<9>(rest);
+  WordV square = hn::ShiftRight<1>(hn::Mul(high, high));
+  const auto add_row = [&]<int bit>() HWY_ATTR {
     const auto set = hn::TestBit(rest, constant(1u << bit));
-    square = hn::Add(square, hn::IfThenElseZero(set, hn::ShiftRight<18 - bit>(rest)));
+    square = hn::Add(square, hn::IfThenElseZero(set, hn::ShiftRight<9 - bit>(high)));
   };
-  row.template operator()<2>(), row.template operator()<3>(), row.template operator()<4>();
-  row.template operator()<5>(), row.template operator()<6>(), row.template operator()<7>();
-  row.template operator()<8>(), row.template operator()<9>(), row.template operator()<10>();
-  row.template operator()<11>(), row.template operator()<12>(), row.template operator()<13>();
-  row.template operator()<14>(), row.template operator()<15>(), row.template operator()<16>();
-  square = hn::ShiftRight<1>(square);
+  add_row.template operator()<2>(), add_row.template operator()<3>(), add_row.template operator()<4>();
+  add_row.template operator()<5>(), add_row.template operator()<6>(), add_row.template operator()<7>();
+  add_row.template operator()<8>();
 
   // ((c0 << 13) + c1 * rest + c2 * square + 0x17e2) >> 15 with sums that fit in 32 bits: c1 * rest is twice
   // `half` and a bit.

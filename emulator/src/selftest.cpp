@@ -118,6 +118,11 @@ std::vector<SelfTestResult> selftest_special_functions() {
   std::vector<SelfTestResult> results;
   results.push_back(check_crc("ex2 over [1, 2)", significands, 0x676486cd,
                               [](std::uint32_t i) { return ex2_approx_ftz(with_exponent(i, 127)); }));
+  std::vector<float> powers(significands);
+  for (std::uint32_t j = 0; j < significands; ++j) powers[j] = with_exponent(j, 127);
+  ex2_approx_ftz(powers, powers);
+  results.push_back(check_crc("ex2 over [1, 2), in lanes", significands, 0x676486cd,
+                              [&](std::uint32_t j) { return powers[j]; }));
   results.push_back(check_crc("rcp over [1, 2)", significands, 0xa9f2ecfc,
                               [](std::uint32_t i) { return rcp_approx_ftz(with_exponent(i, 127)); }));
   results.push_back(check_crc("lg2 over [1, 2)", significands, 0x15f1d460,
