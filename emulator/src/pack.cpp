@@ -78,10 +78,9 @@ HWY_INLINE void gather(const MatrixView& view, int k0, int x0, std::uint16_t* to
   const std::uint16_t* from = view.data + k0 * view.row_stride + x0 * view.col_stride;
   const bool whole = depth == depth_of_step && count == width;
   if (!whole) std::fill_n(to, depth_of_step * width, std::uint16_t{0});
-  if (view.col_stride == 1) {
-    for (int k = 0; k < depth; ++k) {
-      std::memcpy(to + k * width, from + k * view.row_stride, static_cast<std::size_t>(count) * sizeof(*to));
-    }
+  if (view.col_stride == 1 && whole) {
+    constexpr std::size_t bytes = width * sizeof(std::uint16_t);  // known to the compiler: no call
+    for (int k = 0; k < depth; ++k) std::memcpy(to + k * width, from + k * view.row_stride, bytes);
   } else if (view.row_stride == 1 && whole) {
     for (int x = 0; x < width; x += 8) {
       transpose_8x8(from + x * view.col_stride, view.col_stride, to + x, width);
@@ -98,28 +97,26 @@ HWY_INLINE void gather(const MatrixView& view, int k0, int x0, std::uint16_t* to
 template <InputType type>
 struct Decoder {
   static constexpr FloatLayout layout = layout_of(type);
-  static constexpr int special_field = (1 << layout.exponent_bits) - 1;
 
   static HWY_INLINE auto magnitude(hn::Vec<Words> bits) { return hn::And(bits, hn::Set(Words(), 0x7fffu)); }
-  static HWY_INLINE auto is_zero(hn::Vec<Words> bits) {
-    return hn::RebindMask(Ints(), hn::Eq(magnitude(bits), hn::Zero(Words())));
+  static HWY_INLINE auto fraction(hn::Vec<Words> bits) {
+    return hn::BitCast(Ints(), hn::And(bits, hn::Set(Words(), (1u << layout.fraction_bits) - 1u)));
   }
-  /// Not normalised: subnormals have the smallest exponent. NaN and inf have the largest one plus 1.
-  static HWY_INLINE auto exponent(hn::Vec<Words> bits) {
-    const Ints di;
-    const auto field = hn::BitCast(di, hn::ShiftRight<layout.fraction_bits>(magnitude(bits)));
-    return hn::Sub(hn::Max(field, hn::Set(di, 1)), hn::Set(di, layout.bias));
+  /// The biased exponent, not normalised: 1 for subnormals. 0 for zeros alone, the largest for NaN and inf.
+  static HWY_INLINE auto field(hn::Vec<Words> bits) {
+    const auto m = magnitude(bits);
+    const auto not_zero = hn::Min(m, hn::Set(Words(), 1u));
+    return hn::BitCast(Ints(), hn::Max(hn::ShiftRight<layout.fraction_bits>(m), not_zero));
   }
-  /// 1.0 is 2^fraction_bits.
-  static HWY_INLINE auto significand(hn::Vec<Words> bits) {
-    const Ints di;
-    const auto fraction = hn::And(bits, hn::Set(Words(), (1u << layout.fraction_bits) - 1u));
-    const auto leading = hn::Set(di, 1 << layout.fraction_bits);
-    const auto subnormal = hn::Lt(hn::BitCast(di, magnitude(bits)), leading);
-    return hn::Or(hn::BitCast(di, fraction), hn::IfThenZeroElse(subnormal, leading));
+  /// The largest field that the relative form of packed_layout.hpp holds: finite, its scale a normal f32.
+  static constexpr int highest_field(int top) {
+    return std::min((1 << layout.exponent_bits) - 2, top - 1 + layout.bias);
   }
-  /// What has to be multiplied by 2^rebias to give the value.
-  static constexpr int rebias = type == InputType::bf16 ? 0 : 127 - 15;
+  /// The exponent field of the power of two that makes `top` of a value's f32 field, see `value`.
+  static constexpr int scale_field(int top) {
+    return top + layout.bias + (type == InputType::bf16 ? 0 : 127 - layout.bias);
+  }
+  /// The value as f32; of fp16 it is 2^(127 - 15) too small, subnormals included.
   static HWY_INLINE auto value(hn::Vec<Words> bits) {
     if constexpr (type == InputType::bf16) return hn::BitCast(Floats(), hn::ShiftLeft<16>(bits));
     const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(Words(), 0x8000u)));
@@ -131,46 +128,41 @@ HWY_INLINE auto load_bits(const std::uint16_t* from) {
   return hn::PromoteTo(Words(), hn::Load(Halves(), from));
 }
 
-constexpr std::int32_t no_exponent = -1000;
-
 template <InputType type>
 void prepare_left(const std::uint16_t* bits, float* values, std::uint32_t* bytes, std::int32_t* top,
                   StepState* state) {
   using Decode = Decoder<type>;
   const Ints di;
-  const Words du;
-  // Sixteen products of significands below 2 stay, with c, below 2^31 units if the row's significands sum
-  // to 31.
-  const auto widest_sum = hn::Set(di, 31 << Decode::layout.fraction_bits);
   const auto state_of = [&](StepState s) HWY_ATTR { return hn::Set(di, static_cast<std::int32_t>(s)); };
+  // Sixteen products of significands below 2 stay, with c, below 2^31 units if the row's significands sum to
+  // 31 at most. Each is at most 1 plus its fraction.
+  const auto widest_sum = hn::Set(di, (31 - depth_of_step) << Decode::layout.fraction_bits);
   for (std::size_t m = 0; m < left_rows; m += lanes) {
-    auto largest = hn::Set(di, no_exponent);
+    auto largest = hn::Zero(di);
     auto sum = hn::Zero(di);
     for (std::size_t k = 0; k < depth_of_step; ++k) {
       const auto b = load_bits(bits + k * left_rows + m);
-      largest =
-          hn::Max(largest, hn::IfThenElse(Decode::is_zero(b), hn::Set(di, no_exponent), Decode::exponent(b)));
-      sum = hn::Add(sum, Decode::significand(b));
+      largest = hn::Max(largest, Decode::field(b));
+      sum = hn::Add(sum, Decode::fraction(b));
     }
-    const auto special =
-        hn::Gt(largest, hn::Set(di, std::min(Decode::special_field - 1 - Decode::layout.bias, left_top - 1)));
-    const auto zero = hn::Eq(largest, hn::Set(di, no_exponent));
+    const auto special = hn::Gt(largest, hn::Set(di, Decode::highest_field(left_top)));
     auto kind =
         hn::IfThenElse(hn::Gt(sum, widest_sum), state_of(StepState::wide), state_of(StepState::plain));
-    kind = hn::IfThenElse(zero, state_of(StepState::zero), kind);
+    kind = hn::IfThenElse(hn::Eq(largest, hn::Zero(di)), state_of(StepState::zero), kind);
     kind = hn::IfThenElse(special, state_of(StepState::special), kind);
     hn::Store(kind, di, reinterpret_cast<std::int32_t*>(state) + m);
-    largest = hn::IfThenZeroElse(hn::Or(zero, special), largest);
-    hn::Store(largest, di, top + m);
+    largest = hn::IfThenZeroElse(special, largest);  // never used; keeps the scale in range
+    hn::Store(hn::Sub(largest, hn::Set(di, Decode::layout.bias)), di, top + m);
 
-    const auto scale =
-        hn::BitCast(Floats(), hn::ShiftLeft<23>(hn::Sub(hn::Set(di, left_top + Decode::rebias), largest)));
+    const auto scale = hn::BitCast(
+        Floats(), hn::ShiftLeft<23>(hn::Sub(hn::Set(di, Decode::scale_field(left_top)), largest)));
     for (std::size_t k = 0; k < depth_of_step; ++k) {
       const auto b = load_bits(bits + k * left_rows + m);
-      const auto below = hn::Min(hn::Sub(largest, Decode::exponent(b)), hn::Set(di, -lowest_stored));
-      auto byte = hn::BitCast(du, hn::IfThenElse(Decode::is_zero(b), hn::Set(di, left_zero_byte), below));
-      byte = hn::Or(byte, hn::ShiftLeft<8>(byte));
-      hn::Store(hn::Or(byte, hn::ShiftLeft<16>(byte)), du, bytes + k * left_rows + m);
+      const auto field = Decode::field(b);
+      const auto below = hn::Min(hn::Sub(largest, field), hn::Set(di, -lowest_stored));
+      const auto byte = hn::IfThenElse(hn::Eq(field, hn::Zero(di)), hn::Set(di, left_zero_byte), below);
+      hn::Store(hn::BitCast(Words(), hn::Mul(byte, hn::Set(di, 0x01010101))), Words(),
+                bytes + k * left_rows + m);
       hn::Store(hn::Mul(Decode::value(b), scale), Floats(), values + k * left_rows + m);
     }
   }
@@ -181,27 +173,25 @@ void prepare_right(const std::uint16_t* bits, int columns, float* values, std::u
                    std::int32_t* top, StepState* state) {
   using Decode = Decoder<type>;
   const Ints di;
-  auto largest = hn::Set(di, no_exponent);
+  auto fields = hn::Zero(di);
   for (std::size_t i = 0; i < right_block; i += lanes) {
-    const auto b = load_bits(bits + i);
-    largest =
-        hn::Max(largest, hn::IfThenElse(Decode::is_zero(b), hn::Set(di, no_exponent), Decode::exponent(b)));
+    fields = hn::Max(fields, Decode::field(load_bits(bits + i)));
   }
-  const std::int32_t block_top = hn::GetLane(hn::MaxOfLanes(di, largest));
-  *top = block_top;
+  const std::int32_t largest = hn::GetLane(hn::MaxOfLanes(di, fields));
+  *top = largest - Decode::layout.bias;
   *state = StepState::plain;
-  if (block_top == no_exponent) *state = StepState::zero;
-  if (block_top > std::min(Decode::special_field - 1 - Decode::layout.bias, right_top - 1))
-    *state = StepState::special;
+  if (largest == 0) *state = StepState::zero;
+  if (largest > Decode::highest_field(right_top)) *state = StepState::special;
   if (*state != StepState::plain) return;
 
-  const auto scale = hn::BitCast(Floats(), hn::Set(di, (right_top + Decode::rebias - block_top) << 23));
+  const auto scale = hn::BitCast(Floats(), hn::Set(di, (Decode::scale_field(right_top) - largest) << 23));
   const hn::Rebind<std::uint8_t, Ints> d8;
   for (std::size_t i = 0; i < right_block; i += lanes) {
     const auto b = load_bits(bits + i);
-    const auto relative =
-        hn::Max(hn::Sub(Decode::exponent(b), hn::Set(di, block_top)), hn::Set(di, lowest_stored));
-    const auto byte = hn::IfThenZeroElse(Decode::is_zero(b), hn::Add(relative, hn::Set(di, exponent_offset)));
+    const auto field = Decode::field(b);
+    const auto stored = hn::Max(hn::Add(field, hn::Set(di, exponent_offset - largest)),
+                                hn::Set(di, exponent_offset + lowest_stored));
+    const auto byte = hn::IfThenZeroElse(hn::Eq(field, hn::Zero(di)), stored);
     hn::Store(hn::DemoteTo(d8, byte), d8, bytes + i);
     hn::Store(hn::Mul(Decode::value(b), scale), Floats(), values + i);
   }

@@ -44,7 +44,7 @@ static_assert(2 * lowest_stored + exponent_offset == 1 && lowest_stored < lowest
 static_assert(right_top + widest_scale < 255 && left_top - 126 + widest_scale - 127 < 0);
 
 /// Byte of a zero on the left, subtracted with saturation: no sum survives it. A zero on the right is 0.
-inline constexpr std::uint32_t left_zero_byte = 255;
+inline constexpr std::int32_t left_zero_byte = 255;
 
 /// What a row of a left block, or a right block, is in one step.
 enum class StepState : std::int32_t {
