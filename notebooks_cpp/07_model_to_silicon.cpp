@@ -338,8 +338,7 @@ int main() {  // hidden
   // Solutions are tests: `tests/notebooks/test_exercises_7.cpp`.
   //
   // 1. By how much would the link have to shrink for `shift` to be predicted free of stalls here?
-  // 2. How much of the SMs' time do the runs `ascending` and `shift` spend waiting for a rank (full mask)?
-  // Use the
-  //    picture's own figures, `viz::measure_bubbles`.
+  // 2. Where does `ascending` wait (full mask)? Compare the wait before the first add of a chain with the
+  // others.
   // 3. What would the model gain for full `ascending` if hand-overs took no time?
 }  // hidden
