@@ -6,6 +6,7 @@ a small WebSocket client of its own, so that nothing has to be installed.
 """
 
 import base64
+import contextlib
 import json
 import os
 import pathlib
@@ -78,6 +79,7 @@ class Page:
         self.web = WebSocket(url)
         self.number = 0
         self.complaints = []
+        self.contexts = {}  # the newest one of each frame
         for domain in ("Runtime", "Log", "Page"):
             self.call(f"{domain}.enable")
 
@@ -87,6 +89,9 @@ class Page:
             self.complaints.append(params["exceptionDetails"].get("exception", {}).get("description", "exception"))
         elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
             self.complaints.append(str(params["args"]))
+        elif method == "Runtime.executionContextCreated":
+            context = params["context"]
+            self.contexts[context.get("auxData", {}).get("frameId")] = context["id"]
         elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
             self.complaints.append(params["entry"]["text"])
 
@@ -112,8 +117,9 @@ class Page:
             time.sleep(0.1)
         raise TimeoutError(f"{path} did not come up: {self.complaints}")
 
-    def js(self, code):
-        result = self.call("Runtime.evaluate", expression=code, awaitPromise=True, returnByValue=True)
+    def js(self, code, context=None):
+        where = {} if context is None else {"contextId": context}
+        result = self.call("Runtime.evaluate", expression=code, awaitPromise=True, returnByValue=True, **where)
         if "exceptionDetails" in result:
             raise RuntimeError(result["exceptionDetails"]["exception"].get("description"))
         return result["result"].get("value")
@@ -256,38 +262,52 @@ def large_page(page, dashlab, folder):
     page.rest()
 
 
-def main():
+def counted():
+    return checks
+
+
+@contextlib.contextmanager
+def browse(folder):
+    """A page of a fresh browser; None where there is no Chromium that starts."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         print("skipped: no Chromium here")
-        return 77
+        yield None
+        return
+    process = subprocess.Popen(
+        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--window-size=1400,1000",
+         "--allow-file-access-from-files", f"--user-data-dir={folder / 'profile'}", "about:blank"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        port_file = folder / "profile" / "DevToolsActivePort"
+        for _ in range(600):
+            if port_file.exists() and port_file.read_text().count("\n") >= 1:
+                break
+            if process.poll() is not None:
+                print("skipped: Chromium does not start here")
+                yield None
+                return
+            time.sleep(0.1)
+        port = port_file.read_text().split("\n")[0]
+        targets = json.load(urllib.request.urlopen(f"http://127.0.0.1:{port}/json"))
+        yield Page(next(t["webSocketDebuggerUrl"] for t in targets if t["type"] == "page"))
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def main():
     dashlab = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
-        process = subprocess.Popen(
-            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--window-size=1400,1000",
-             f"--user-data-dir={folder / 'profile'}", "about:blank"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            port_file = folder / "profile" / "DevToolsActivePort"
-            for _ in range(600):
-                if port_file.exists() and port_file.read_text().count("\n") >= 1:
-                    break
-                if process.poll() is not None:
-                    print("skipped: Chromium does not start here")
-                    return 77
-                time.sleep(0.1)
-            port = port_file.read_text().split("\n")[0]
-            targets = json.load(urllib.request.urlopen(f"http://127.0.0.1:{port}/json"))
-            page = Page(next(t["webSocketDebuggerUrl"] for t in targets if t["type"] == "page"))
+        with browse(folder) as page:
+            if page is None:
+                return 77
             for part in (small_page, nasty_names, large_page):
                 part(page, dashlab, folder)
                 check(f"console after {part.__name__}", page.complaints, [])
             print(f"{checks} checks")
             return 0
-        finally:
-            process.terminate()
-            process.wait()
 
 
 if __name__ == "__main__":

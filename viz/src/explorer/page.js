@@ -101,7 +101,8 @@ function draw() {
 
 // What is slow or spoken waits until the reader rests.
 function settle() {
-  history.replaceState(null, "", "#step=" + step);
+  // Inside the playground's frame there is no address of its own.
+  if (location.protocol !== "about:") history.replaceState(null, "", "#step=" + step);
   if (marked.every(task => task < 0)) $("facts").textContent = summary();
   if ($("now").open) fillNow();
 }
