@@ -6,6 +6,7 @@
 
 #include "commands.hpp"
 #include "dashlab/core/error.hpp"
+#include "dashlab/viz/terminal.hpp"
 #include "plan_report.hpp"
 
 namespace dashlab::cli {
@@ -15,6 +16,7 @@ struct Options {
   ProblemFlags problem;
   ScheduleFlags schedule;
   CostFlags costs;
+  bool draw = false;
   bool json = false;
 };
 
@@ -42,6 +44,21 @@ void print_table(const std::vector<Row>& rows, const std::vector<Refused>& refus
   }
   for (const Refused& schedule : refused)
     fmt::print("{:<16} does not fit: {}\n", schedule.name, schedule.reason);
+}
+
+// All timelines under each other, on one time axis.
+void print_timelines(const std::vector<Row>& rows) {
+  const viz::TerminalStyle full = viz::terminal_style(stdout);
+  Rational longest(0);
+  for (const Row& row : rows) longest = std::max(longest, row.report.simulation.makespan_units());
+  for (const Row& row : rows) {
+    viz::TerminalStyle style = full;
+    style.legend = &row == &rows.back();
+    const double share =
+        longest > Rational(0) ? (row.report.simulation.makespan_units() / longest).value() : 1;
+    style.width = viz::terminal_width(row.report.timeline, full, share);
+    fmt::print("\n{}\n{}", row.planned.schedule.name, viz::terminal_timeline(row.report.timeline, style));
+  }
 }
 
 int run(const Options& o) {
@@ -72,6 +89,7 @@ int run(const Options& o) {
   fmt::print("{}, c = {}, r = {}, model {}\n\n", describe(problem, options.sms), to_string(costs.compute),
              to_string(costs.reduce), o.costs.model);
   print_table(rows, refused);
+  if (o.draw) print_timelines(rows);
   if (!rows.empty()) {
     const LowerBounds& bounds = rows.front().report.bounds;
     fmt::print("\nlower bound {}: work {}, longest chain {}, longest row {}, packing {}\n",
@@ -98,6 +116,7 @@ void add_compare(CLI::App& app, Context& context) {
       ->capture_default_str()
       ->group("Schedule");
   o->costs.add_to(*command);
+  command->add_flag("--draw", o->draw, "draw every timeline in the terminal, on one time axis");
   command->add_flag("--json", o->json, "print a list of dashlab.plan/1");
   command->footer("Example: dashlab compare --mask causal --tiles 8 --heads 2");
   command->callback([o, &context] { context.exit_code = run(*o); });

@@ -14,6 +14,7 @@
 #include "dashlab/gpu/device.hpp"
 #include "dashlab/viz/explorer.hpp"
 #include "dashlab/viz/perfetto.hpp"
+#include "dashlab/viz/timeline_file.hpp"
 #include "dashlab/viz/timeline_picture.hpp"
 #include "gpu_flags.hpp"
 
@@ -32,9 +33,11 @@ struct Options {
   bool json = false;
 };
 
-/// A picture, a page or a Perfetto trace, as the file's name says.
+/// A timeline file, a picture, a page or a Perfetto trace, as the file's name says.
 void write_trace(const std::string& path, Timeline timeline, const RunInputs& inputs) {
-  if (path.ends_with(".json") || path.ends_with(".json.gz")) {
+  if (path.ends_with(".timeline.json")) {
+    write_file(path, viz::format_timeline(timeline));
+  } else if (path.ends_with(".json") || path.ends_with(".json.gz")) {
     const std::array<viz::TraceRun, 1> runs{viz::TraceRun{&timeline, timeline.title}};
     viz::write_perfetto(path, runs);
   } else if (path.ends_with(".html")) {
@@ -153,7 +156,8 @@ void add_gpu(CLI::App& app, Context& context) {
   command->add_option("--repeat", o->repeat, "run so often and compare every bit with the first run")
       ->capture_default_str();
   command->add_option("--trace", o->trace,
-                      "write when every task ran: .json (Perfetto), .html, .svg, .png, .pdf");
+                      "write when every task ran: .timeline.json (for render --measured), .json (Perfetto), "
+                      ".html, .svg, .png, .pdf");
   command->add_option("--record", o->record,
                       "write the digests with device, driver and date (dashlab.digests/1)");
   command->add_option("-o,--output", o->output, "write inputs and gradients to a safetensors file");

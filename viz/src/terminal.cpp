@@ -62,6 +62,9 @@ class Drawing {
     shares_ = sms_per_row_ > 1 || tasks_per_column > 2;
   }
 
+  /// Columns of time, without names and frame.
+  [[nodiscard]] int columns() const noexcept { return columns_; }
+
   std::string draw() {
     std::string out;
     for (std::uint32_t first = 0; first < timeline_.sms; first += sms_per_row_) {
@@ -264,6 +267,12 @@ TerminalStyle terminal_style(std::FILE* stream) {
   style.unicode = locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
   style.colour = terminal && std::getenv("NO_COLOR") == nullptr && variable("TERM") != "dumb";
   return style;
+}
+
+int terminal_width(const Timeline& timeline, const TerminalStyle& style, double share) {
+  const Drawing drawing(timeline, style);
+  const int frame = style.width - drawing.columns();
+  return std::max(24, frame + static_cast<int>(std::lround(drawing.columns() * share)));
 }
 
 std::string terminal_timeline(const Timeline& timeline, const TerminalStyle& style) {

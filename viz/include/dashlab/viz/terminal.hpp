@@ -21,6 +21,10 @@ struct TerminalStyle {
 /// variables, colour only on a terminal that is not dumb and when NO_COLOR is not set.
 TerminalStyle terminal_style(std::FILE* stream);
 
+/// The width at which this run is drawn when a run of `1 / share` times its makespan fills the style's width:
+/// one time axis for several runs.
+int terminal_width(const Timeline& timeline, const TerminalStyle& style, double share);
+
 /// One line per SM, a time axis, and a legend; every line ends in a newline and none is wider than the
 /// style's width. q numbers stand in the compute phases where they fit. Where a column holds more than about
 /// two tasks, or several SMs share a row, the sign shows the share of time that was busy, and the legend says
