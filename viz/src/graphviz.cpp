@@ -29,6 +29,22 @@ int catch_message(char* message) {
   return 0;
 }
 
+// Graphviz's messages go into graphviz_says while one of these lives, afterwards where they went before.
+class CaughtMessages {
+ public:
+  CaughtMessages() : before_(agseterrf(catch_message)), level_(agseterr(AGWARN)) { graphviz_says.clear(); }
+  ~CaughtMessages() {
+    agseterrf(before_);
+    agseterr(level_);
+  }
+  CaughtMessages(const CaughtMessages&) = delete;
+  CaughtMessages& operator=(const CaughtMessages&) = delete;
+
+ private:
+  agusererrf before_;
+  agerrlevel_t level_;
+};
+
 // cgraph takes char* for what it only reads.
 char* mutable_text(const char* text) {
   return const_cast<char*>(text);
@@ -341,9 +357,7 @@ double Picture::height() const noexcept {
 
 std::string Picture::bytes(PictureFormat format) const {
   const std::lock_guard guard(graphviz_lock);
-  graphviz_says.clear();
-  agseterrf(catch_message);
-  agseterr(AGWARN);
+  const CaughtMessages caught;
   const Graph graph(*canvas_);
   if (format == PictureFormat::dot) return graph_text(graph.get());
   if (format == PictureFormat::png) {
