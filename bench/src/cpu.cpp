@@ -17,7 +17,7 @@
 namespace dashlab::bench {
 namespace {
 
-constexpr int size = 256;  ///< of all matrices: a few tiles, inside the second-level cache
+constexpr int size = 128;  ///< of all matrices: one tile of the recipes
 constexpr int elements = size * size;
 constexpr double giga = 1e-9;
 constexpr int rounds = 15;

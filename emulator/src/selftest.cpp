@@ -73,7 +73,10 @@ std::uint32_t little_endian(const unsigned char* from, int bytes) {
 
 std::vector<Vector> read_vectors(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw EnvironmentError(fmt::format("{}: can't be read; check the path", file.string()));
+  if (!stream || std::filesystem::is_directory(file)) {
+    throw BadInput(
+        fmt::format("{}: cannot be read; give a file of recorded tensor-core vectors", file.string()));
+  }
   const std::vector<char> content{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   const auto* at = reinterpret_cast<const unsigned char*>(content.data());
   const auto* const end = at + content.size();

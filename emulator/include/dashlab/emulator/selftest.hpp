@@ -22,7 +22,7 @@ struct SelfTestResult {
 [[nodiscard]] std::vector<SelfTestResult> selftest_special_functions();
 
 /// Recorded vectors (format: docs/numerics.md, section 1) through the scalar model and through product().
-/// Throws BadInput for a file that isn't one, EnvironmentError for one that can't be read.
+/// Throws BadInput for a file that isn't one or can't be read.
 [[nodiscard]] std::vector<SelfTestResult> selftest_vectors(const std::filesystem::path& file);
 
 /// Seeded random and adversarial blocks: product() against product_reference(), array ex2 against scalar ex2.
