@@ -1,9 +1,15 @@
 // The special-function unit: CRCs over all significands, and the edges by name.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "../../emulator/src/special_function_tables.hpp"
 #include "dashlab/emulator/float_types.hpp"
 #include "dashlab/emulator/selftest.hpp"
 #include "dashlab/emulator/special_functions.hpp"
@@ -67,4 +73,30 @@ TEST_CASE("powers of two are exact and the rest is within two units") {
     const double exact = std::exp2(static_cast<double>(x));
     CHECK(std::abs(ex2_approx_ftz(x) / exact - 1.0) < 0x1p-22);
   }
+}
+
+TEST_CASE("the compiled tables are the fitted ones") {
+  std::ifstream csv(std::string(DASHLAB_TEST_DATA) + "/hopper/mufu_coefficients.csv");
+  std::string line;
+  REQUIRE(std::getline(csv, line));
+  CHECK(line == "function,segment,c0,c1,c2");
+  const auto rows_of = [](const char* name, std::span<const detail::Coefficients> table) {
+    std::vector<std::string> rows;
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      rows.push_back(std::string(name) + "," + std::to_string(i) + "," + std::to_string(table[i].c0) + "," +
+                     std::to_string(table[i].c1) + "," + std::to_string(table[i].c2));
+    }
+    return rows;
+  };
+  std::vector<std::string> compiled;
+  for (const auto& rows :
+       {rows_of("ex2", detail::ex2_coefficients), rows_of("lg2", detail::lg2_coefficients),
+        rows_of("rcp", detail::rcp_coefficients), rows_of("rsqrt", detail::rsqrt_coefficients)}) {
+    compiled.insert(compiled.end(), rows.begin(), rows.end());
+  }
+  std::vector<std::string> fitted;
+  while (std::getline(csv, line)) fitted.push_back(line);
+  std::sort(compiled.begin(), compiled.end());
+  std::sort(fitted.begin(), fitted.end());
+  CHECK(compiled == fitted);
 }
