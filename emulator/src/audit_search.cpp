@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -18,8 +17,6 @@ namespace dashlab {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> known_schedules{"spt", "ascending", "descending", "shift",
-                                                          "symmetric-shift"};
 /// Rows of dq, and half as many of dk and dv, compared for every candidate, and again for those that still
 /// tie.
 constexpr std::int64_t sample_rows = 8;
@@ -39,6 +36,15 @@ std::vector<TileShape> known_tiles(const Problem& problem, const SearchSpace& sp
     if (std::find(fixed.begin(), fixed.end(), shape) == fixed.end()) fixed.push_back(shape);
   }
   return fixed;
+}
+
+/// Known schedules, FA3's own for the mask first: where orders cannot be told apart, the likelier one is
+/// named.
+std::vector<std::string> known_schedules(const Problem& problem) {
+  std::vector<std::string> names{std::string(recipe_schedule("fa3", problem))};
+  for (const char* name : {"spt", "ascending", "descending", "shift", "symmetric-shift"})
+    if (names.front() != name) names.emplace_back(name);
+  return names;
 }
 
 /// Bits of one row of a recorded [batch, seq, head, dim] tensor.
@@ -145,12 +151,9 @@ std::vector<Candidate> backward_candidates(const Recording& recording, const Sea
         for (const TileShape shape : known_tiles(problem, space)) {
           problem.tile_q = shape.q;
           problem.tile_kv = shape.kv;
-          for (const std::string_view name : known_schedules)
-            if (!space.schedule || *space.schedule == name)
-              out.push_back({{family, scale, space.sms}, problem, std::string(name)});
-          const bool known = !space.schedule || std::find(known_schedules.begin(), known_schedules.end(),
-                                                          *space.schedule) != known_schedules.end();
-          if (!known) out.push_back({{family, scale, space.sms}, problem, *space.schedule});
+          std::vector<std::string> names = known_schedules(problem);
+          if (space.schedule) names = {*space.schedule};
+          for (const std::string& name : names) out.push_back({{family, scale, space.sms}, problem, name});
         }
       }
       if (!f32 && !space.schedule && (!space.recipe || *space.recipe == "fa2-torch")) {

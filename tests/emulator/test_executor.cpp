@@ -77,7 +77,7 @@ TEST_CASE("the bits do not depend on the vector unit") {
 }
 
 TEST_CASE("another reduce order changes dq alone") {
-  const SmallRun run(small_problem(512, 32, "full"));
+  const SmallRun run(small_problem(512, 32, "full"), DType::f32);  // bf16 would hide most differences
   const Gradients up = run.gradients(run.schedule("ascending"));
   Schedule schedule = run.schedule("ascending");
   for (std::size_t row = 0; row + 1 < schedule.row_begin.size(); ++row)

@@ -42,9 +42,9 @@ TEST_CASE("the search names recipe, schedule and tiles of recorded gradients wit
     const SearchResult result = search(read_recording(file), {}, {});
     CHECK(result.verdict.equal());
     CHECK(result.oddity == Oddity::none);
-    CHECK(result.best.run.recipe == known.recipe);
-    CHECK(result.best.schedule.name == known.schedule);
-    CHECK(to_string(result.best.problem.mask) == known.mask);
+    CHECK(result.best.run.recipe == std::string(known.recipe));
+    CHECK(result.best.schedule.name == std::string(known.schedule));
+    CHECK(to_string(result.best.problem.mask) == std::string(known.mask));
   }
 }
 
