@@ -22,7 +22,8 @@ struct Matrix : TileMath<Config> {
   template <bool scaled>
   __device__ __forceinline__ void write_rows(const float (&d)[out_registers], std::uint16_t* tensor,
                                              const ChainInfo& chain, int place) const {
-    const int key = static_cast<int>(chain.kv_tile) * Config::tile_kv + place / 32 * 16 + place % 32 / 4;
+    const int key =
+        static_cast<int>(chain.start.kv_tile) * Config::tile_kv + place / 32 * 16 + place % 32 / 4;
     const std::size_t batch = chain.kv_head / params.kv_heads;
     const std::size_t head = chain.kv_head % params.kv_heads;
     const int t = place % 4;
@@ -79,28 +80,28 @@ struct Matrix : TileMath<Config> {
     }
   }
 
-  __device__ __forceinline__ void finish_chain(float (&dk)[out_registers], float (&dv)[out_registers],
-                                               const ChainInfo& info) const {
-    const DeviceChain chain = params.schedule.chains[info.index];
+  __device__ __forceinline__ void finish_chain(float (&dk)[out_registers], float (&dv)[out_registers]) const {
+    const ChainInfo info = shared.chain;
     int place = thread;
-    asm volatile(
-        ""
-        : "+r"(place));  // or the compiler computes all addresses below before the loop and keeps them
+    asm volatile("" : "+r"(place));  // or all addresses below are computed before the loop and kept
     bool last = true;
-    if (chain.group_count > 1) {
-      const std::size_t slot = static_cast<std::size_t>(chain.kv_head) * params.kv_tiles + chain.kv_tile;
+    if (info.group_count > 1) {
+      const std::size_t slot = static_cast<std::size_t>(info.kv_head) * params.kv_tiles + info.start.kv_tile;
       std::uint32_t* ticket = params.schedule.group_tickets + slot;
       float* sums = params.group_accumulator + slot * (2 * Config::tile_kv * head_dim);
-      const bool first = chain.group_rank == 0;
-      last = chain.group_rank + 1 == chain.group_count;
+      const bool first = info.group_rank == 0;
+      last = info.group_rank + 1 == info.group_count;
       if (thread == 0)
-        wait_for_ticket(params.schedule, ticket, chain.group_rank, {chain.q_head, 0, chain.kv_tile, 1});
+        wait_for_ticket(params.schedule, ticket, info.group_rank, {info.q_head, 0, info.start.kv_tile, 1});
       ptx::named_barrier(2, Config::matrix_threads);
+      arrive_as_warp(shared.kv_empty);  // only now may the CTA take another chain
       add_to_group(dk, sums, first, last, place);
       add_to_group(dv, sums + Config::tile_kv * head_dim, first, last, place);
       __threadfence();
       ptx::named_barrier(2, Config::matrix_threads);
       if (thread == 0) ptx::add_release(ticket, 1);
+    } else {
+      arrive_as_warp(shared.kv_empty);
     }
     if (last) {
       write_rows<true>(dk, params.dk, info, place);
@@ -108,20 +109,13 @@ struct Matrix : TileMath<Config> {
     }
   }
 
-  /// What runs through all steps of a CTA.
-  struct Progress {
-    ptx::Ring q{}, dout{};
-    ptx::Ring dq{0, 1};
-    std::uint32_t tile = 0;
-  };
-
   __device__ void run() const {
     std::uint32_t kv_parity = 0;
-    Progress at;
+    std::uint32_t tile = 0;  // steps so far
     while (true) {
       ptx::wait(shared.kv_full, kv_parity);
       kv_parity ^= 1;
-      const ChainInfo chain = shared.chain;
+      const ChainStart chain = shared.chain.start;
       if (chain.index == params.schedule.chain_count) return;
       float dk[out_registers];
       float dv[out_registers];
@@ -131,32 +125,35 @@ struct Matrix : TileMath<Config> {
         float s[score_registers];
         float dp[score_registers];
         if constexpr (Config::next_scores == NextScores::after_dq) {
-          start_s(s, at.q);
-          start_dp(dp, at.dout);
+          start_s(s, tile);
+          start_dp(dp, tile);
+          for (std::uint32_t i = 1; i < chain.step_count; ++i) step<true>(dk, dv, s, dp, chain, tile);
+          step<false>(dk, dv, s, dp, chain, tile);
+        } else {
+          for (std::uint32_t i = 0; i < chain.step_count; ++i) step<false>(dk, dv, s, dp, chain, tile);
         }
-        for (std::uint32_t i = 1; i < chain.step_count; ++i) step<true>(dk, dv, s, dp, chain, at);
-        step<false>(dk, dv, s, dp, chain, at);
       }
-      arrive_as_warp(shared.kv_empty);
-      finish_chain(dk, dv, chain);
+      finish_chain(dk, dv);
     }
   }
 
-  /// Starts S^T = K Q^T of the stage that `ring` points to, as one group.
-  __device__ __forceinline__ void start_s(float (&s)[score_registers], const ptx::Ring& ring) const {
-    ptx::wait(shared.q_full[ring.stage], ring.parity);
+  /// Starts S^T = K Q^T of step `tile` as one group.
+  __device__ __forceinline__ void start_s(float (&s)[score_registers], std::uint32_t tile) const {
+    const std::uint32_t stage = ptx::slot_of<Config::stages>(tile);
+    ptx::wait(shared.q_full[stage], ptx::parity_of<Config::stages>(tile));
     ptx::touch(s);
     ptx::wgmma_fence();
-    scores(s, shared.k, shared.q[ring.stage]);
+    scores(s, shared.k, shared.q[stage]);
     ptx::wgmma_commit();
   }
 
   /// Starts dP^T = V dO^T likewise.
-  __device__ __forceinline__ void start_dp(float (&dp)[score_registers], const ptx::Ring& ring) const {
-    ptx::wait(shared.dout_full[ring.stage], ring.parity);
+  __device__ __forceinline__ void start_dp(float (&dp)[score_registers], std::uint32_t tile) const {
+    const std::uint32_t stage = ptx::slot_of<Config::stages>(tile);
+    ptx::wait(shared.dout_full[stage], ptx::parity_of<Config::stages>(tile));
     ptx::touch(dp);
     ptx::wgmma_fence();
-    scores(dp, shared.v, shared.dout[ring.stage]);
+    scores(dp, shared.v, shared.dout[stage]);
     ptx::wgmma_commit();
   }
 
@@ -166,17 +163,14 @@ struct Matrix : TileMath<Config> {
   template <bool has_next>
   __device__ __forceinline__ void step(float (&dk)[out_registers], float (&dv)[out_registers],
                                        float (&s)[score_registers], float (&dp)[score_registers],
-                                       const ChainInfo& chain, Progress& at) const {
-    const std::uint32_t q_stage = at.q.stage;
-    const std::uint32_t dout_stage = at.dout.stage;
+                                       const ChainStart& chain, std::uint32_t& tile) const {
+    const std::uint32_t stage = ptx::slot_of<Config::stages>(tile);
     constexpr bool next_now = has_next && Config::next_scores == NextScores::after_dq;
     if constexpr (Config::next_scores == NextScores::with_tile) {
-      start_s(s, at.q);
-      start_dp(dp, at.dout);
+      start_s(s, tile);
+      start_dp(dp, tile);
     }
-    at.q.template advance<Config::q_stages>();
-    at.dout.template advance<Config::dout_stages>();
-    const StageInfo info = shared.stage[q_stage];
+    const StageInfo info = shared.stage[stage];
     TaskTrace* trace =
         params.schedule.trace != nullptr && thread == 0 ? params.schedule.trace + info.step : nullptr;
     if (trace != nullptr) {
@@ -189,17 +183,17 @@ struct Matrix : TileMath<Config> {
     ptx::wgmma_wait<1>();
     ptx::touch(s);
     if ((info.flags & DeviceStep::partial) != 0) mask(s, info.q_tile, chain.kv_tile);
-    probabilities(s, shared.lse2[q_stage] + lane % 4 * 2);
+    probabilities(s, shared.lse2[stage] + lane % 4 * 2);
     ptx::wgmma_wait<0>();
     ptx::touch(dp);
-    differences(s, dp, shared.dpsum[dout_stage] + lane % 4 * 2, p16, ds16);
+    differences(s, dp, shared.dpsum[stage] + lane % 4 * 2, p16, ds16);
 
     ptx::touch(dv);
     ptx::wgmma_fence();
-    extend(dv, p16, shared.dout[dout_stage]);
+    extend(dv, p16, shared.dout[stage]);
     ptx::wgmma_commit();
 
-    void* ds_buffer = shared.ds[at.tile & 1U];
+    void* ds_buffer = shared.ds[tile & 1U];
     if constexpr (Config::with_dq) {
       // Two dS buffers: whoever passes this barrier has finished the dQ product of the step before.
       store_ds(ds16, ds_buffer);
@@ -209,7 +203,7 @@ struct Matrix : TileMath<Config> {
     if constexpr (Config::wait_for_dv) {
       ptx::wgmma_wait<0>();  // frees the registers of p
       ptx::touch(dv);
-      arrive_as_warp(shared.dout_empty[dout_stage]);
+      arrive_as_warp(shared.dout_empty[stage]);
     }
 
     float dq[dq_registers];
@@ -220,38 +214,38 @@ struct Matrix : TileMath<Config> {
       this->template dq_product<false>(dq, shared.k, ds_buffer);
       ptx::wgmma_commit();
     }
-    extend(dk, ds16, shared.q[q_stage]);
+    extend(dk, ds16, shared.q[stage]);
     ptx::wgmma_commit();
 
     if constexpr (!Config::wait_for_dv) {
       ptx::wgmma_wait<Config::with_dq ? 2 : 1>();
       ptx::touch(dv);
-      arrive_as_warp(shared.dout_empty[dout_stage]);
+      arrive_as_warp(shared.dout_empty[stage]);
     }
     if constexpr (Config::with_dq) {
       ptx::wgmma_wait<1>();
       ptx::touch(dq);
-      write_dq_tile(dq, info.flags, at.dq, at.tile);
+      write_dq_tile(dq, info.flags, tile);
     }
-    ++at.tile;
-    if constexpr (next_now) start_s(s, at.q);
+    ++tile;
+    if constexpr (next_now) start_s(s, tile);
     ptx::wgmma_wait<next_now ? 1 : 0>();
     ptx::touch(dk);
-    arrive_as_warp(shared.q_empty[q_stage]);
-    if constexpr (next_now) start_dp(dp, at.dout);
+    arrive_as_warp(shared.q_empty[stage]);
+    if constexpr (next_now) start_dp(dp, tile);
     if (trace != nullptr) trace->compute_end = static_cast<std::int64_t>(ptx::sm_clock());
   }
 
   /// Hands this tile's dQ to its writer.
   __device__ __forceinline__ void write_dq_tile(float (&dq)[dq_registers], std::uint32_t flags,
-                                                ptx::Ring& ring, std::uint32_t tile) const {
+                                                std::uint32_t tile) const {
     if ((flags & DeviceStep::first) != 0) {
 #pragma unroll
       for (int i = 0; i < dq_registers; ++i) dq[i] = __fadd_rn(0.0F, dq[i]);  // as if added to zero: no -0
     }
-    ptx::wait(shared.dq_empty[ring.stage], ring.parity);
-    this->store_dq(dq, shared.dq[ring.stage]);
-    ring.advance<Config::dq_buffers>();
+    const std::uint32_t buffer = ptx::slot_of<Config::dq_buffers>(tile);
+    ptx::wait(shared.dq_empty[buffer], ptx::parity_of<Config::dq_buffers>(tile) ^ 1U);
+    this->store_dq(dq, shared.dq[buffer]);
     ptx::fence_proxy_async_shared();
     arrive_as_warp(shared.dq_full[tile & 1U]);
   }
@@ -264,18 +258,16 @@ __global__ void __launch_bounds__(Config::threads, 1)
   auto& shared = *reinterpret_cast<HopperShared<Config>*>(memory);
   if (threadIdx.x == 0) {
     if ((ptx::shared_address(memory) & 1023U) != 0) __trap();
-    constexpr int matrix_warps = Config::matrix_threads / 32;
+    constexpr int matrix_arrivals = Config::matrix_threads / 32 * arrivals_of_a_warp;
     ptx::init(shared.kv_full, 1);
-    ptx::init(shared.kv_empty, matrix_warps + 2);
-    for (int s = 0; s < Config::q_stages; ++s) {
+    ptx::init(shared.kv_empty, matrix_arrivals + 2);
+    for (int s = 0; s < Config::stages; ++s) {
       ptx::init(shared.q_full[s], 1);
-      ptx::init(shared.q_empty[s], matrix_warps);
-    }
-    for (int s = 0; s < Config::dout_stages; ++s) {
+      ptx::init(shared.q_empty[s], matrix_arrivals);
       ptx::init(shared.dout_full[s], 1);
-      ptx::init(shared.dout_empty[s], matrix_warps);
+      ptx::init(shared.dout_empty[s], matrix_arrivals);
     }
-    for (int w = 0; w < 2; ++w) ptx::init(shared.dq_full[w], matrix_warps);
+    for (int w = 0; w < 2; ++w) ptx::init(shared.dq_full[w], matrix_arrivals);
     for (int b = 0; b < Config::dq_buffers; ++b) ptx::init(shared.dq_empty[b], 1);
     ptx::fence_init();
     record_clock(params.schedule, false);

@@ -13,7 +13,7 @@ template <class Config>
 struct Producer {
   HopperShared<Config>& shared;
   const HopperParams& params;
-  ptx::Ring q{}, dout{};
+  std::uint32_t tile = 0;  ///< steps so far
 
   __device__ void load_step(std::uint64_t index) {
     const DeviceStep step = params.schedule.steps[index];
@@ -23,22 +23,21 @@ struct Producer {
     const auto head = static_cast<std::int32_t>(step.head % params.heads);
     const std::size_t offset = static_cast<std::size_t>(step.row) * Config::tile_q;
 
-    ptx::wait(shared.q_empty[q.stage], q.parity ^ 1);
-    shared.stage[q.stage] = {step.q_tile, step.rank_and_flags & 3U, static_cast<std::uint32_t>(index), 0};
-    ptx::arrive_expect_tx(shared.q_full[q.stage], Config::q_bytes + Config::row_bytes);
+    const std::uint32_t s = ptx::slot_of<Config::stages>(tile);
+    const std::uint32_t free = ptx::parity_of<Config::stages>(tile) ^ 1U;  // the use before this one is over
+    ptx::wait(shared.q_empty[s], free);
+    shared.stage[s] = {step.q_tile, step.rank_and_flags & 3U, static_cast<std::uint32_t>(index), 0};
+    ptx::arrive_expect_tx(shared.q_full[s], Config::q_bytes + Config::row_bytes);
     for (int b = 0; b < Config::blocks; ++b)
-      ptx::copy_tensor(shared.q[q.stage][b], params.q, 64 * b, head, row, batch, shared.q_full[q.stage]);
-    ptx::copy_bulk(shared.lse2[q.stage], params.lse2 + offset, Config::row_bytes, shared.q_full[q.stage]);
-    q.advance<Config::q_stages>();
+      ptx::copy_tensor(shared.q[s][b], params.q, 64 * b, head, row, batch, shared.q_full[s]);
+    ptx::copy_bulk(shared.lse2[s], params.lse2 + offset, Config::row_bytes, shared.q_full[s]);
 
-    ptx::wait(shared.dout_empty[dout.stage], dout.parity ^ 1);
-    ptx::arrive_expect_tx(shared.dout_full[dout.stage], Config::q_bytes + Config::row_bytes);
+    ptx::wait(shared.dout_empty[s], free);
+    ptx::arrive_expect_tx(shared.dout_full[s], Config::q_bytes + Config::row_bytes);
     for (int b = 0; b < Config::blocks; ++b)
-      ptx::copy_tensor(shared.dout[dout.stage][b], params.dout, 64 * b, head, row, batch,
-                       shared.dout_full[dout.stage]);
-    ptx::copy_bulk(shared.dpsum[dout.stage], params.dpsum + offset, Config::row_bytes,
-                   shared.dout_full[dout.stage]);
-    dout.advance<Config::dout_stages>();
+      ptx::copy_tensor(shared.dout[s][b], params.dout, 64 * b, head, row, batch, shared.dout_full[s]);
+    ptx::copy_bulk(shared.dpsum[s], params.dpsum + offset, Config::row_bytes, shared.dout_full[s]);
+    ++tile;
   }
 
   __device__ void load_kv(const DeviceChain& chain) {
@@ -52,25 +51,38 @@ struct Producer {
       ptx::copy_tensor(shared.v[b], params.v, 64 * b, head, row, batch, shared.kv_full);
   }
 
+  /// A fixed list's next chain is known, so its first Q and dO travel while the chain before still uses its K
+  /// and V. From a queue a chain is taken only when the one before has had all its turns: a CTA that waits
+  /// for a rank must not hold a chain that another CTA could run, for that may be the chain it waits for.
   __device__ void run() {
+    const bool fixed = params.schedule.cta_begin != nullptr;
     std::uint32_t position = 0;
     std::uint32_t parity = 1;
     while (true) {
-      const std::uint32_t index = next_chain(params.schedule, position);
-      const bool end = index == params.schedule.chain_count;
+      std::uint32_t index = 0;
       DeviceChain chain{};
-      if (!end) chain = params.schedule.chains[index];
-      // The first Q and dO travel while the chain before still uses its K and V.
-      if (chain.step_count > 0) load_step(chain.step_begin);
+      const auto take = [&] {
+        index = next_chain(params.schedule, position);
+        if (index != params.schedule.chain_count) chain = params.schedule.chains[index];
+      };
+      if (fixed) {
+        take();
+        if (chain.step_count > 0) load_step(chain.step_begin);
+      }
       ptx::wait(shared.kv_empty, parity);
       parity ^= 1;
-      shared.chain = {chain.step_begin, index, chain.step_count, chain.kv_tile, chain.kv_head};
-      if (end) {
+      if (!fixed) take();
+      shared.chain = {{index, chain.step_count, chain.kv_tile},
+                      chain.kv_head,
+                      chain.group_rank,
+                      chain.group_count,
+                      chain.q_head};
+      if (index == params.schedule.chain_count) {
         ptx::arrive(shared.kv_full);
         return;
       }
       load_kv(chain);
-      for (std::uint32_t i = 1; i < chain.step_count; ++i) load_step(chain.step_begin + i);
+      for (std::uint32_t i = fixed ? 1 : 0; i < chain.step_count; ++i) load_step(chain.step_begin + i);
     }
   }
 };
@@ -85,19 +97,23 @@ __device__ void write_dq(HopperShared<Config>& shared, const HopperParams& param
   while (true) {
     ptx::wait(shared.kv_full, kv_parity);
     kv_parity ^= 1;
-    const ChainInfo chain = shared.chain;
-    ptx::arrive(shared.kv_empty);
+    const ChainStart chain = shared.chain.start;
+    std::uint64_t begin = 0;
+    if (chain.index != schedule.chain_count) begin = schedule.chains[chain.index].step_begin;
+    const std::uint32_t steps = chain.step_count;
+    const std::uint32_t first = (tile ^ writer) & 1U;  // this writer's first step; it takes every other one
+    if (!Config::with_dq || steps <= first) ptx::arrive(shared.kv_empty);
     if (chain.index == schedule.chain_count) return;
-    if constexpr (Config::with_dq)
-      for (std::uint32_t i = 0; i < chain.step_count; ++i, ++tile) {
-        if ((tile & 1U) != writer) continue;
-        const std::uint64_t index = chain.step_begin + i;
+    if constexpr (Config::with_dq) {
+      for (std::uint32_t i = first; i < steps; i += 2) {
+        const std::uint64_t index = begin + i;
         const DeviceStep step = schedule.steps[index];
         perturb(schedule, index * 2 + 1);
         std::uint32_t* ticket = schedule.tickets + step.row;
         // The ticket is polled while the tile is still being computed.
         if (schedule.ordered)
           wait_for_ticket(schedule, ticket, step.rank(), {step.head, step.q_tile, chain.kv_tile, 0});
+        if (i + 2 >= steps) ptx::arrive(shared.kv_empty);  // its last turn has come
         const std::uint32_t buffer = Config::dq_buffers == 1 ? 0 : writer;
         ptx::wait(shared.dq_full[writer], full_parity);
         full_parity ^= 1;
@@ -121,6 +137,8 @@ __device__ void write_dq(HopperShared<Config>& shared, const HopperParams& param
         if (schedule.trace != nullptr)
           schedule.trace[index].reduce_end = static_cast<std::int64_t>(ptx::sm_clock());
       }
+      tile += steps;
+    }
   }
 }
 

@@ -26,9 +26,8 @@ struct HopperConfig {
   static constexpr int tile_q = tile_q_;
   static constexpr int tile_kv = 128;
   static constexpr bool with_dq = with_dq_;
-  static constexpr int q_stages = tile_q_ == 80 ? 2 : 3;
-  static constexpr int dout_stages = 2;
-  static constexpr int dq_buffers = 1;  ///< dQ tiles on their way out
+  static constexpr int stages = 2;                          ///< of Q and dO
+  static constexpr int dq_buffers = tile_q_ == 80 ? 1 : 2;  ///< dQ tiles on their way out
   static constexpr NextScores next_scores = head_dim_ == 64 ? NextScores::after_dq : NextScores::with_tile;
   static constexpr bool wait_for_dv = head_dim_ == 128;  ///< before dQ and dK start: frees the registers of p
   static constexpr int blocks = head_dim / 64;           ///< 128-byte-wide blocks of a row
@@ -48,10 +47,23 @@ struct StageInfo {
   std::uint32_t q_tile, flags, step, unused;
 };
 
-/// The chain in progress; `index` == chain_count ends the kernel.
+/// How many lanes of a matrix warp arrive on a barrier: one, after __syncwarp(). compute-sanitizer's
+/// racecheck does not follow that, so docs/validation.md uses a build in which every lane arrives.
+#ifdef DASHLAB_EVERY_LANE_ARRIVES
+inline constexpr int arrivals_of_a_warp = 32;
+#else
+inline constexpr int arrivals_of_a_warp = 1;
+#endif
+
+/// What every step of a chain needs; `index` == chain_count ends the kernel.
+struct ChainStart {
+  std::uint32_t index, step_count, kv_tile;
+};
+
+/// The chain in progress.
 struct ChainInfo {
-  std::uint64_t step_begin;
-  std::uint32_t index, step_count, kv_tile, kv_head;
+  ChainStart start;
+  std::uint32_t kv_head, group_rank, group_count, q_head;
 };
 
 /// Shared memory. 16-bit tiles are blocks of 64 columns, each row 128 bytes, swizzled by 128 bytes.
@@ -60,17 +72,17 @@ struct alignas(1024) HopperShared {
   using Block16 = std::uint16_t[64];
   Block16 k[Config::blocks][Config::tile_kv];
   Block16 v[Config::blocks][Config::tile_kv];
-  Block16 q[Config::q_stages][Config::blocks][Config::tile_q];
-  Block16 dout[Config::dout_stages][Config::blocks][Config::tile_q];
+  Block16 q[Config::stages][Config::blocks][Config::tile_q];
+  Block16 dout[Config::stages][Config::blocks][Config::tile_q];
   Block16 ds[2][2][Config::tile_q];  ///< [buffer][half of the kv tile][q row]: dS, k of dQ = dS K contiguous
   float dq[Config::dq_buffers][Config::tile_q * Config::head_dim];
-  float lse2[Config::q_stages][Config::tile_q];
-  float dpsum[Config::dout_stages][Config::tile_q];
-  StageInfo stage[Config::q_stages];
+  float lse2[Config::stages][Config::tile_q];
+  float dpsum[Config::stages][Config::tile_q];
+  StageInfo stage[Config::stages];
   ChainInfo chain;
   ptx::Mbarrier kv_full, kv_empty;
-  ptx::Mbarrier q_full[Config::q_stages], q_empty[Config::q_stages];
-  ptx::Mbarrier dout_full[Config::dout_stages], dout_empty[Config::dout_stages];
+  ptx::Mbarrier q_full[Config::stages], q_empty[Config::stages];
+  ptx::Mbarrier dout_full[Config::stages], dout_empty[Config::stages];
   ptx::Mbarrier dq_full[2];  ///< one per writer
   ptx::Mbarrier dq_empty[Config::dq_buffers];
 };

@@ -48,14 +48,14 @@ struct SecondPassProducer {
     ptx::copy_bulk(shared.dpsum, params.dpsum + offset, Config::row_bytes, shared.q_full);
   }
 
-  __device__ void load_step(const DeviceChain& chain, std::uint64_t index, const ptx::Ring& ring) {
+  __device__ void load_step(const DeviceChain& chain, std::uint64_t index, std::uint32_t tile) {
     const DeviceStep step = params.schedule.steps[index];
     perturb(params.schedule, index);
     const auto row = static_cast<std::int32_t>(step.q_tile * Config::tile_kv);
     const auto batch = static_cast<std::int32_t>(chain.kv_head / params.kv_heads);
     const auto head = static_cast<std::int32_t>(chain.kv_head % params.kv_heads);
-    const std::uint32_t s = ring.stage;
-    ptx::wait(shared.kv_empty[s], ring.parity ^ 1);
+    const std::uint32_t s = ptx::slot_of<Shared::stages>(tile);
+    ptx::wait(shared.kv_empty[s], ptx::parity_of<Shared::stages>(tile) ^ 1U);
     shared.stage[s] = {step.q_tile, step.rank_and_flags & 3U, static_cast<std::uint32_t>(index), 0};
     ptx::arrive_expect_tx(shared.kv_full[s], 2 * Config::kv_bytes);
     for (int b = 0; b < Config::blocks; ++b) {
@@ -67,7 +67,7 @@ struct SecondPassProducer {
   __device__ void run() {
     std::uint32_t position = 0;
     std::uint32_t parity = 1;
-    ptx::Ring ring{};
+    std::uint32_t tile = 0;
     while (true) {
       const std::uint32_t index = next_chain(params.schedule, position);
       const bool end = index == params.schedule.chain_count;
@@ -76,16 +76,13 @@ struct SecondPassProducer {
       if (!end && chain.step_count == 0) continue;
       ptx::wait(shared.q_empty, parity);
       parity ^= 1;
-      shared.chain = {chain.step_begin, index, chain.step_count, chain.kv_tile, chain.kv_head};
+      shared.chain = {{index, chain.step_count, chain.kv_tile}, chain.kv_head, 0, 1, chain.q_head};
       if (end) {
         ptx::arrive(shared.q_full);
         return;
       }
       load_rows(chain);
-      for (std::uint32_t i = 0; i < chain.step_count; ++i) {
-        load_step(chain, chain.step_begin + i, ring);
-        ring.template advance<Shared::stages>();
-      }
+      for (std::uint32_t i = 0; i < chain.step_count; ++i) load_step(chain, chain.step_begin + i, tile++);
     }
   }
 };
@@ -100,26 +97,26 @@ struct SecondPassMatrix : TileMath<Config> {
   __device__ void run() const {
     std::uint32_t parity = 0;
     std::uint32_t tile = 0;
-    ptx::Ring ring{};
     while (true) {
       ptx::wait(shared.q_full, parity);
       parity ^= 1;
-      const ChainInfo chain = shared.chain;
+      const ChainStart chain = shared.chain.start;
       if (chain.index == params.schedule.chain_count) return;
       float dq[dq_registers];
 #pragma unroll
       for (float& x : dq) x = 0.0F;
-      for (std::uint32_t i = 0; i < chain.step_count; ++i, ++tile) step(dq, chain, ring, tile);
+      for (std::uint32_t i = 0; i < chain.step_count; ++i, ++tile) step(dq, chain, tile);
       this->arrive_as_warp(shared.q_empty);
-      const std::size_t row = params.schedule.steps[chain.step_begin].row;
+      const std::size_t row = params.schedule.steps[params.schedule.chains[chain.index].step_begin].row;
       this->store_dq(dq, params.dq_accumulator + row * (Config::tile_q * Config::head_dim));
     }
   }
 
-  __device__ __forceinline__ void step(float (&dq)[dq_registers], const ChainInfo& chain, ptx::Ring& ring,
+  __device__ __forceinline__ void step(float (&dq)[dq_registers], const ChainStart& chain,
                                        std::uint32_t tile) const {
-    const std::uint32_t s = ring.stage;
-    ptx::wait(shared.kv_full[s], ring.parity);
+    constexpr int stages = SecondPassShared<Config>::stages;
+    const std::uint32_t s = ptx::slot_of<stages>(tile);
+    ptx::wait(shared.kv_full[s], ptx::parity_of<stages>(tile));
     const StageInfo info = shared.stage[s];
     float scores_s[score_registers];
     float scores_dp[score_registers];
@@ -150,7 +147,6 @@ struct SecondPassMatrix : TileMath<Config> {
     ptx::wgmma_wait<0>();
     ptx::touch(dq);
     this->arrive_as_warp(shared.kv_empty[s]);
-    ring.advance<SecondPassShared<Config>::stages>();
   }
 };
 
@@ -161,12 +157,12 @@ __global__ void __launch_bounds__(Config::threads, 1)
   auto& shared = *reinterpret_cast<SecondPassShared<Config>*>(memory);
   if (threadIdx.x == 0) {
     if ((ptx::shared_address(memory) & 1023U) != 0) __trap();
-    constexpr int matrix_warps = Config::matrix_threads / 32;
+    constexpr int matrix_arrivals = Config::matrix_threads / 32 * arrivals_of_a_warp;
     ptx::init(shared.q_full, 1);
-    ptx::init(shared.q_empty, matrix_warps);
+    ptx::init(shared.q_empty, matrix_arrivals);
     for (int s = 0; s < SecondPassShared<Config>::stages; ++s) {
       ptx::init(shared.kv_full[s], 1);
-      ptx::init(shared.kv_empty[s], matrix_warps);
+      ptx::init(shared.kv_empty[s], matrix_arrivals);
     }
     ptx::fence_init();
   }

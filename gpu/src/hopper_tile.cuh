@@ -94,7 +94,7 @@ struct TileMath {
 
   __device__ __forceinline__ void arrive_as_warp(ptx::Mbarrier& barrier) const {
     __syncwarp();
-    if (lane == 0) ptx::arrive(barrier);
+    if (lane < arrivals_of_a_warp) ptx::arrive(barrier);
   }
 
   /// p = exp2(s * scale_log2 - lse2), in place.

@@ -124,7 +124,8 @@ int record(const std::string& list, const std::string& out_path, const std::stri
   const auto device = gpu::require_device();
   nlohmann::ordered_json json{{"format", "dashlab.digests/1"},
                               {"device", device.name},
-                              {"driver", "CUDA " + std::to_string(device.driver_version)}};
+                              {"driver", "CUDA " + std::to_string(device.driver_version / 1000) + "." +
+                                             std::to_string(device.driver_version % 1000 / 10)}};
   const std::time_t now = std::time(nullptr);
   char date[32];
   std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
@@ -260,7 +261,7 @@ int deadlock() {
   return bad == 0 ? 0 : 1;
 }
 
-int one() {
+int one(bool dirty) {
   int bad = 0;
   const auto check_one = [&](DType dtype, std::int64_t dim, std::int64_t tile_q, std::int64_t tile_kv,
                              const char* mask, const char* schedule, std::int64_t q, std::int64_t k,
@@ -302,8 +303,8 @@ int main(int argc, char** argv) {
     if (args.size() == 3 && args[0] == "record") return record(args[1], args[2], command);
     if (args.size() == 2 && args[0] == "repeat") return repeat(std::atoi(args[1].c_str()));
     if (args.size() == 1 && args[0] == "deadlock") return deadlock();
-    if (args.size() == 1 && args[0] == "one") return one();
-    std::printf("usage: validate random N SEED | record LIST OUT | repeat N | deadlock | one\n");
+    if (!args.empty() && args[0] == "one") return one(args.size() == 2 && args[1] == "dirty");
+    std::printf("usage: validate random N SEED | record LIST OUT | repeat N | deadlock | one [dirty]\n");
     return 2;
   } catch (const EnvironmentError& error) {
     std::printf("%s\n", error.what());

@@ -62,23 +62,15 @@ __device__ __forceinline__ void wait(Mbarrier& barrier, std::uint32_t parity) {
       : "memory");
 }
 
-/// The state of a ring of `stages` barriers: which one comes next, and the parity to wait for.
-struct Ring {
-  std::uint32_t stage = 0;
-  std::uint32_t parity = 0;
-
-  template <int stages>
-  __device__ __forceinline__ void advance() {
-    if constexpr (stages == 1) {
-      parity ^= 1;
-    } else {
-      ++stage;
-      if (stage == stages) {
-        stage = 0;
-        parity ^= 1;
-      }
-    }
-  }
-};
+/// Use number `use` of a ring of `slots` barriers: which one, and the parity of the phase that this use completes.
+template <int slots>
+__device__ __forceinline__ std::uint32_t slot_of(std::uint32_t use) {
+  static_assert(slots == 1 || slots == 2);
+  return slots == 1 ? 0 : use & 1U;
+}
+template <int slots>
+__device__ __forceinline__ std::uint32_t parity_of(std::uint32_t use) {
+  return (slots == 1 ? use : use >> 1) & 1U;
+}
 
 }  // namespace dashlab::gpu::ptx
