@@ -39,7 +39,7 @@ TEST_CASE("Exercise 8.1: one causal head of 5 x 5 tiles fits on 3 SMs without a 
   CHECK(simulate(file.problem, tiles, file.schedule, Costs{}).makespan_units() == Rational(25, 4));
 }
 
-TEST_CASE("Exercise 8.2: no swap in one row of shift, 4 x 4, deadlocks; of 216 in two rows 42 do") {
+TEST_CASE("Exercise 8.2: no swap in one row of shift, 4 x 4, deadlocks, but of 216 in two rows 42 do") {
   const Problem problem = tile_problem(4, 4, 1, FullMask{});
   const TileMap tiles(problem);
   const Schedule shift = make_schedule("shift", problem, tiles, {.sms = 4});
