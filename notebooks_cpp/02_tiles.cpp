@@ -21,7 +21,6 @@
 #include "notebook.hpp"
 
 using namespace dashlab;
-using notebook::Table;
 
 // %% [markdown]
 // ## A matrix, small and plain

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "dashlab/core/bounds.hpp"
@@ -40,13 +41,15 @@ struct Search {
     int time = 0;
     std::uint32_t kv = 0;
     std::uint32_t rows = 0;  // q tiles that the chain has still to visit, one bit each
-    auto operator<=>(const Sm&) const = default;
+    bool operator<(const Sm& o) const { return std::tie(time, kv, rows) < std::tie(o.time, o.kv, o.rows); }
   };
   struct State {
     std::vector<Sm> sms;
     std::set<std::uint32_t> waiting;  // kv tiles that no SM has taken
     std::vector<int> row_free;        // when the last add to a row ended
-    auto operator<=>(const State&) const = default;
+    bool operator<(const State& o) const {
+      return std::tie(sms, waiting, row_free) < std::tie(o.sms, o.waiting, o.row_free);
+    }
   };
   struct Move {
     std::size_t sm;
@@ -309,7 +312,7 @@ int main() {  // hidden
   const auto judge = [&](const std::string& name, const Schedule& schedule) {
     const Alignment aligned = alignment(three, three_tiles, schedule, costs);
     const bool sound = verify(three, three_tiles, schedule).deadlock_free;
-    const std::string takes =
+    std::string takes =
         sound ? to_string(simulate(three, three_tiles, schedule, costs).makespan_units()) : "for ever";
     variants.add(name, aligned.conflict_free ? "yes" : "no", aligned.lemma1 ? "yes" : "no", takes);
     notebook::require(aligned.conflict_free, "the row orders alone decide who meets whom");
