@@ -296,7 +296,7 @@ int main() {  // hidden
   std::filesystem::remove(path);
 
   // %% [markdown]
-  // To add a schedule to the library under a name, with its tests, see CONTRIBUTING: it takes under 50 lines.
+  // To add a schedule to the library under a name, with its tests, see CONTRIBUTING.
   //
   // ## Exercises
   //
