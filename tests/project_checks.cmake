@@ -13,6 +13,8 @@ if(Python3_FOUND)
                 ${PROJECT_SOURCE_DIR}/${document} ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${PROJECT_SOURCE_DIR})
     endif()
   endforeach()
+  add_test(NAME "docs: the example of CONTRIBUTING.md is what the tests compile"
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs/contributing.py ${PROJECT_SOURCE_DIR})
   if(TARGET dashlab_program)
     add_test(NAME "docs: the command-line reference is what --help says"
       COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/cli_reference.py $<TARGET_FILE:dashlab_program>

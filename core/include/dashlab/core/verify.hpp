@@ -42,8 +42,6 @@ struct VerifyError {
 struct Verification {
   bool valid = false;  ///< no errors at all
   bool deadlock_free = false;
-  bool conflict_free = false;  ///< with equal task times, no two SMs ever reduce into one row at once
-  bool lemma1 = false;         ///< added edges keep depth(u) <= depth(v) (Lemma 1 of the DASH paper)
   std::vector<VerifyError> errors;
 };
 
