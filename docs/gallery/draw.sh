@@ -21,6 +21,10 @@ documents='--mask documents:3,1,4 --tiles 8 --heads 4 --sms 8'
   "$dashlab" render $documents --schedule ascending,descending,spt -o documents-compare.svg
   "$dashlab" render --mask causal --tiles 128 --heads 13 --sms 132 --schedule ascending -o large-timeline.svg
 }
+for schedule in ascending symmetric-shift; do
+  "$dashlab" render --mask causal --seqlen 2048 --heads 4 --head-dim 64 --sms 16 --schedule "$schedule" \
+    --model overlapped:2 --reduce 0.45 --measured "../gallery/h200-$schedule.timeline.json" -o "h200-$schedule.svg"
+done
 for name in window-deadlock window-skipped; do
   # These two are invalid: drawn, and ended with 1.
   "$dashlab" render --schedule "../gallery/$name.json" --view dag -o "$name.svg" || [ $? -eq 1 ]

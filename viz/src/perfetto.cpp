@@ -215,18 +215,21 @@ class RunWriter {
   double ns_per_tick_ = 1;
 };
 
-double mean_compute(const Timeline& timeline) {
-  double sum = 0;
-  for (const TaskSpan& task : timeline.tasks)
-    sum += static_cast<double>(task.compute_end - task.compute_start);
-  return sum / static_cast<double>(std::max<std::size_t>(1, timeline.tasks.size())) /
-         static_cast<double>(timeline.ticks_per_unit);
+// The median, not the mean: a kernel that stalls inside a compute phase makes that phase long.
+double usual_compute(const Timeline& timeline) {
+  if (timeline.tasks.empty()) return 0;
+  std::vector<std::int64_t> lengths;
+  lengths.reserve(timeline.tasks.size());
+  for (const TaskSpan& task : timeline.tasks) lengths.push_back(task.compute_end - task.compute_start);
+  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+  std::nth_element(lengths.begin(), middle, lengths.end());
+  return static_cast<double>(*middle) / static_cast<double>(timeline.ticks_per_unit);
 }
 
 }  // namespace
 
 double matching_us_per_unit(const Timeline& predicted, const Timeline& measured) {
-  const double ours = mean_compute(predicted), theirs = mean_compute(measured);
+  const double ours = usual_compute(predicted), theirs = usual_compute(measured);
   return ours > 0 && theirs > 0 ? theirs / ours : 1000;
 }
 

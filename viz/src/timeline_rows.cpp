@@ -99,7 +99,10 @@ class Rows {
     const TaskSpan& task = timeline_.tasks[first];
     std::size_t last = first;
     while (last + 1 < begin_[sm + 1] && timeline_.tasks[last + 1].chain == task.chain) ++last;
-    const double left = x(task.compute_start) + 2, width = x(timeline_.tasks[last].reduce_end) - left - 1;
+    const double left = x(task.compute_start) + 2, end = last + 1 < begin_[sm + 1]
+                                                             ? x(timeline_.tasks[last + 1].compute_start)
+                                                             : x(timeline_.tasks[last].reduce_end);
+    const double width = end - left - 2;
     const std::array<std::string, 2> names{
         task.second_pass ? fmt::format("head {} · q {} (second pass)", index(task.head), index(task.q))
                          : fmt::format("head {} · kv {}", index(task.head), index(task.kv)),
