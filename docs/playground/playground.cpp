@@ -1,5 +1,5 @@
-// The playground's only function: a problem and schedules as JSON in, the explorer's page as JSON out. Core and the
-// explorer, compiled to WebAssembly by build.sh; the page around it is index.html.
+// The playground's only function: a problem and schedules as JSON in, the explorer's page as JSON out. Core
+// and the explorer, compiled to WebAssembly by build.sh; the page around it is index.html.
 #include <emscripten/emscripten.h>
 
 #include <nlohmann/json.hpp>
@@ -18,12 +18,14 @@ namespace {
 using namespace dashlab;
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t most_tasks = 300'000;  // of all schedules together: what a page walks through with ease
+constexpr std::int64_t most_tasks =
+    300'000;  // of all schedules together: what a page walks through with ease
 
 std::int64_t number(const Json& in, const char* key, std::int64_t least, std::int64_t most) {
   const Json value = in.value(key, Json());
   if (!value.is_number_integer() || value < least || value > most)
-    throw BadInput(std::string(key) + ": a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    throw BadInput(std::string(key) + ": a whole number from " + std::to_string(least) + " to " +
+                   std::to_string(most));
   return value.get<std::int64_t>();
 }
 
@@ -46,7 +48,8 @@ Json explore(const Json& in) {
   const auto tasks = static_cast<std::int64_t>(tiles.tasks_per_head()) * problem.total_heads() *
                      static_cast<std::int64_t>(wanted.size());
   if (tasks > most_tasks)
-    throw BadInput(std::to_string(tasks) + " tasks are more than this page walks through; take fewer tiles or heads");
+    throw BadInput(std::to_string(tasks) +
+                   " tasks are more than this page walks through; take fewer tiles or heads");
   Json out;
   out["leftOut"] = Json::array();
   std::vector<Timeline> timelines;
@@ -91,7 +94,8 @@ EMSCRIPTEN_KEEPALIVE const char* dashlab_schedules() {
   return out.c_str();
 }
 
-/// Takes {mask, "q tiles", "kv tiles", heads, SMs, reduce, link, depth, schedules}; gives {html, leftOut} or {error}.
+/// Takes {mask, "q tiles", "kv tiles", heads, SMs, reduce, link, depth, schedules}; gives {html, leftOut} or
+/// {error}.
 EMSCRIPTEN_KEEPALIVE const char* dashlab_explore(const char* request) {
   static std::string out;
   try {

@@ -1,5 +1,5 @@
-// Range algorithms of C++20 that the standard library of emscripten 3.1 (LLVM 14) does not have yet, as far as core uses
-// them. Included before everything else, in the playground's build only.
+// Range algorithms of C++20 that the standard library of emscripten 3.1 (LLVM 14) does not have yet, as far
+// as core uses them. Included before everything else, in the playground's build only.
 #pragma once
 
 #include <algorithm>
@@ -13,23 +13,28 @@ namespace std::ranges {  // NOLINT(cert-dcl58-cpp): it stands in for the library
 
 template <typename R, typename P = identity>
 constexpr auto count(R&& range, const auto& value, P projection = {}) {
-  return std::count_if(begin(range), end(range), [&](const auto& x) { return invoke(projection, x) == value; });
+  return std::count_if(begin(range), end(range),
+                       [&](const auto& x) { return invoke(projection, x) == value; });
 }
 template <typename R, typename P = identity>
 constexpr auto find(R&& range, const auto& value, P projection = {}) {
-  return std::find_if(begin(range), end(range), [&](const auto& x) { return invoke(projection, x) == value; });
+  return std::find_if(begin(range), end(range),
+                      [&](const auto& x) { return invoke(projection, x) == value; });
 }
 template <typename R, typename T, typename P = identity>
 constexpr auto find_if(R&& range, T test, P projection = {}) {
-  return std::find_if(begin(range), end(range), [&](const auto& x) { return invoke(test, invoke(projection, x)); });
+  return std::find_if(begin(range), end(range),
+                      [&](const auto& x) { return invoke(test, invoke(projection, x)); });
 }
 template <typename R, typename T, typename P = identity>
 constexpr bool all_of(R&& range, T test, P projection = {}) {
-  return std::all_of(begin(range), end(range), [&](const auto& x) { return invoke(test, invoke(projection, x)); });
+  return std::all_of(begin(range), end(range),
+                     [&](const auto& x) { return invoke(test, invoke(projection, x)); });
 }
 template <typename R, typename T, typename P = identity>
 constexpr bool any_of(R&& range, T test, P projection = {}) {
-  return std::any_of(begin(range), end(range), [&](const auto& x) { return invoke(test, invoke(projection, x)); });
+  return std::any_of(begin(range), end(range),
+                     [&](const auto& x) { return invoke(test, invoke(projection, x)); });
 }
 template <typename C, typename P>
 constexpr auto compared(C& compare, P& projection) {

@@ -62,7 +62,8 @@ __device__ __forceinline__ void wait(Mbarrier& barrier, std::uint32_t parity) {
       : "memory");
 }
 
-/// Use number `use` of a ring of `slots` barriers: which one, and the parity of the phase that this use completes.
+/// Use number `use` of a ring of `slots` barriers: which one, and the parity of the phase that this use
+/// completes.
 template <int slots>
 __device__ __forceinline__ std::uint32_t slot_of(std::uint32_t use) {
   static_assert(slots == 1 || slots == 2);
