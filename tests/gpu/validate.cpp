@@ -277,7 +277,7 @@ int one(bool dirty) {
     p.kv_heads = kv_heads;
     const TileMap tiles(p);
     const Outcome out = cross_check(p, make_schedule(schedule, p, tiles, {4, GroupMode::per_head}), dtype, 4,
-                                    3, false, false);
+                                    3, false, dirty);
     bad += out.forward_differ + out.backward_differ == 0 ? 0 : 1;
     std::printf("one: %s %s %s\n", text_of(p).c_str(), schedule,
                 out.forward_differ + out.backward_differ == 0 ? "equal" : "DIFFERS");
