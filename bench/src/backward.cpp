@@ -66,10 +66,10 @@ std::vector<Row> backward_rows() {
   constexpr double slice_seconds = 0.2;
   const Pass pass(DType::bf16);
   const double work = pass.giga_multiply_adds();
-  Contender one{"backward fa3 causal 4096 d128, one thread", "G multiply-adds/s", work,
+  Contender one{"backward fa3 causal 4096 d128 (one thread)", "G multiply-adds/s", work,
                 [&] { pass.compute(1); }};
   one.clock = Clock::thread;
-  const Contender all{"backward fa3 causal 4096 d128, all cores", "G multiply-adds/s", work,
+  const Contender all{"backward fa3 causal 4096 d128 (all cores)", "G multiply-adds/s", work,
                       [&] { pass.compute(0); }};
   const Comparison comparison({one, all}, rounds, slice_seconds);
   return {comparison.row(one.name), comparison.row(all.name, one.name)};
