@@ -55,7 +55,7 @@ def main() -> int:
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--times", action="store_true", help="print how long each source took")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
 
     tidy = shutil.which("clang-tidy-14") or shutil.which("clang-tidy")
     if tidy is None:

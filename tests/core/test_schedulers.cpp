@@ -52,7 +52,9 @@ TEST_CASE(
 }
 
 TEST_CASE("Symmetric shift runs as DASH's kernel does, also with kv tiles that are several q tiles long") {
-  for (const auto& [pairs, st] : {std::pair{1, 1}, {2, 1}, {4, 1}, {5, 1}, {3, 2}, {4, 2}, {2, 3}}) {
+  for (const auto& shape : {std::pair{1, 1}, {2, 1}, {4, 1}, {5, 1}, {3, 2}, {4, 2}, {2, 3}}) {
+    const int pairs = shape.first;
+    const int st = shape.second;
     const std::int64_t n_kv = 2 * pairs;
     const std::int64_t n_q = st * n_kv;
     const std::int64_t rectangle = st * (pairs - 1);
