@@ -67,15 +67,16 @@ void run(const Options& o, Context& context) {
         fmt::format("{} and {} have no tensor in common; compare results of one problem", o.a, o.b));
   add_traces(a, b, diffs);
   if (o.json) {
-    nlohmann::ordered_json json = to_json(diffs);
-    json["format"] = "dashlab.diff/1";
+    nlohmann::ordered_json json{{"format", "dashlab.diff/1"}};
+    json.update(to_json(diffs));
+    if (!alone.empty()) json["equal"] = false;
     if (!alone.empty()) json["only_in_one"] = alone;
     fmt::print("{}\n", json.dump(2));
   } else {
     print_diffs(diffs);
     if (!alone.empty()) fmt::print("only in one of the files: {}\n", fmt::join(alone, " "));
   }
-  context.exit_code = all_equal(diffs) ? exit_done : exit_different;
+  context.exit_code = all_equal(diffs) && alone.empty() ? exit_done : exit_different;
 }
 
 }  // namespace

@@ -2,7 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
 #include <new>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
 
 #include "commands.hpp"
 #include "dashlab/core/error.hpp"
@@ -30,9 +36,22 @@ void add_commands(CLI::App& app, Context& context) {
 #endif
 }
 
+// One line, whatever names and texts of the user the message quotes; lost when standard error is closed.
 int fail(int code, std::string_view message) {
-  fmt::print(stderr, "dashlab: {}\n", message);
+  std::string line = "dashlab: ";
+  for (const char c : message) line += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  line += '\n';
+  std::fputs(line.c_str(), stderr);
   return code;
+}
+
+// What was printed may still be lost: a full disk, a closed descriptor.
+int finish(int code) {
+  std::cout.flush();
+  const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout;
+  return lost ? fail(dashlab::cli::exit_environment,
+                     "standard output cannot be written; give it a place with room")
+              : code;
 }
 
 }  // namespace
@@ -47,9 +66,9 @@ int main(int argc, char** argv) {
   try {
     add_commands(app, context);
     app.parse(argc, argv);
-    return context.exit_code;
+    return finish(context.exit_code);
   } catch (const CLI::Success& help) {
-    return app.exit(help);
+    return finish(app.exit(help));
   } catch (const CLI::ParseError& error) {
     const auto is_first = [&](const CLI::App* command) { return command->check_name(argv[1]); };
     if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(app.get_subcommands({}), is_first)) {
@@ -66,5 +85,14 @@ int main(int argc, char** argv) {
     return fail(130, "interrupted; nothing was written");  // what shells expect after SIGINT
   } catch (const std::bad_alloc&) {
     return fail(exit_environment, "out of memory; use a smaller problem or larger tiles");
+  } catch (const std::length_error&) {
+    return fail(exit_environment,
+                "the problem is larger than memory can hold; use a smaller one or larger tiles");
+  } catch (const nlohmann::json::exception&) {
+    return fail(exit_bad_input, "a name or text is no UTF-8; rename the file or change the text");
+  } catch (const std::filesystem::filesystem_error& error) {
+    return fail(exit_bad_input, error.what());
+  } catch (const std::exception& error) {  // a write that failed, a thread that could not start
+    return fail(exit_environment, error.what());
   }
 }

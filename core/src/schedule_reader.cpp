@@ -12,6 +12,7 @@
 #include "dashlab/core/problem_fields.hpp"
 #include "dashlab/core/schedule_file.hpp"
 #include "dashlab/core/tile_map.hpp"
+#include "memory.hpp"
 
 namespace dashlab {
 namespace {
@@ -141,7 +142,7 @@ class Reader {
 
   Schedule run() {
     s_.name = root_.has("name") ? root_.at("name").text() : "file";
-    s_.sms = root_.at("sms").below(std::uint64_t{1} << 20);
+    s_.sms = root_.at("sms").below((std::uint64_t{1} << 20) + 1);
     if (s_.sms == 0) root_.at("sms").fail("must be at least 1");
     const bool dynamic =
         root_.has("placement") && root_.at("placement").one_of({"static", "dynamic"}) == "dynamic";
@@ -210,6 +211,7 @@ class Reader {
   }
 
   void read_reduce(const Node& rows) {
+    require_memory(2 * sizeof(std::int64_t) * heads_ * q_tiles_, "the schedule's rows");
     std::vector<std::int64_t> entry(heads_ * q_tiles_, -1);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       rows[i].only_keys({"head", "q", "kv"});
@@ -230,6 +232,7 @@ class Reader {
     const auto group = static_cast<std::uint64_t>(problem_.group_size());
     const bool ordered = group > 1 && s_.group_mode == GroupMode::per_head;
     if (ordered) {
+      require_memory(sizeof(std::uint32_t) * kv_heads_ * kv_tiles_ * group, "the schedule's dK/dV orders");
       for (std::uint64_t row = 0; row < kv_heads_ * kv_tiles_; ++row) {
         for (std::uint64_t i = 0; i < group; ++i) {
           s_.group_order.push_back(static_cast<std::uint32_t>(row / kv_tiles_ * group + i));
@@ -238,6 +241,7 @@ class Reader {
     }
     if (!root_.has("group_reduce")) return;
     const Node rows = root_.at("group_reduce");
+    std::set<std::uint64_t> seen;
     if (!ordered)
       rows.fail("only grouped-query problems with one chain per q head have dK/dV orders; remove it");
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -248,6 +252,7 @@ class Reader {
         rows[i].at("heads").fail(fmt::format("must name the {} q heads of the group", group));
       const std::uint64_t row =
           rows[i].at("kv_head").below(kv_heads_) * kv_tiles_ + rows[i].at("kv").below(kv_tiles_);
+      if (!seen.insert(row).second) rows[i].fail("the same kv head and kv tile stand twice");
       std::ranges::copy(heads, s_.group_order.begin() + static_cast<std::ptrdiff_t>(row * group));
     }
   }

@@ -13,9 +13,10 @@
 namespace dashlab {
 
 std::string read_file(const std::filesystem::path& path) {
+  std::error_code error;
   std::ifstream in(path, std::ios::binary);
   std::ostringstream content;
-  if (std::filesystem::is_directory(path))
+  if (std::filesystem::is_directory(path, error))
     throw BadInput(fmt::format("{}: is a folder; name a file", path.string()));
   if (!in || !(content << in.rdbuf() || in.peek() == EOF)) {
     throw BadInput(

@@ -56,8 +56,8 @@ Eigen::VectorXd mask_terms(const Problem& problem, const TileMap& tiles, std::in
 Eigen::VectorXd softmax(Matrix& s) {
   Eigen::VectorXd lse(s.rows());
   for (Eigen::Index r = 0; r < s.rows(); ++r) {
-    const double maximum = s.row(r).maxCoeff();
-    if (std::isinf(maximum)) {
+    const double maximum = s.cols() == 0 ? -std::numeric_limits<double>::infinity() : s.row(r).maxCoeff();
+    if (std::isinf(maximum)) {  // no key at all, or none that the mask leaves
       s.row(r).setZero();
       lse(r) = -std::numeric_limits<double>::infinity();
       continue;

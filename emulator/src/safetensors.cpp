@@ -10,10 +10,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "dashlab/core/error.hpp"
+#include "dashlab/core/whole_file.hpp"
 #include "safetensors_header.hpp"
 
 namespace dashlab {
@@ -187,7 +189,7 @@ void write_all(int fd, const void* data, std::size_t bytes, const std::string& p
   while (bytes != 0) {
     const ssize_t n = ::write(fd, at, std::min<std::size_t>(bytes, std::size_t{1} << 30));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) throw EnvironmentError(fmt::format("{}: cannot write ({})", path, std::strerror(errno)));
+    if (n <= 0) fail_to_write(path, "cannot be written", errno);
     at += n;
     bytes -= static_cast<std::size_t>(n);
   }
@@ -207,12 +209,14 @@ void write_safetensors(const std::string& path,
                     {"data_offsets", {at, at + view.size_bytes()}}};
     at += view.size_bytes();
   }
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+    fail_to_write(path, "is no regular file", EEXIST);
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');  // keeps the tensors aligned
   std::string temporary = path + ".XXXXXX";
   const Descriptor file(::mkstemp(temporary.data()));
-  if (file.get() < 0)
-    throw EnvironmentError(fmt::format("{}: cannot create a file there ({})", path, std::strerror(errno)));
+  if (file.get() < 0) fail_to_write(path, "cannot be created", errno);
   try {
     std::byte length[length_bytes];
     for (std::size_t i = 0; i < length_bytes; ++i) length[i] = static_cast<std::byte>(text.size() >> (8 * i));
@@ -220,8 +224,7 @@ void write_safetensors(const std::string& path,
     write_all(file.get(), text.data(), text.size(), path);
     for (const auto& [name, view] : tensors) write_all(file.get(), view.data, view.size_bytes(), path);
     if (::fchmod(file.get(), 0644) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0)
-      throw EnvironmentError(
-          fmt::format("{}: cannot put the file in place ({})", path, std::strerror(errno)));
+      fail_to_write(path, "cannot be put in place", errno);
   } catch (...) {
     ::unlink(temporary.c_str());
     throw;
