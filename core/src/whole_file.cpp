@@ -43,11 +43,16 @@ void fail_to_write(const std::filesystem::path& path, std::string_view what, int
   }
 }
 
-void write_file(const std::filesystem::path& path, std::string_view content) {
+void require_replaceable(const std::filesystem::path& path) {
   std::error_code error;
   if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
-    fail_to_write(path, "is no regular file", EEXIST);  // renaming would replace a device or fail on a folder
+    fail_to_write(path, "is no regular file", EEXIST);
   }
+}
+
+void write_file(const std::filesystem::path& path, std::string_view content) {
+  require_replaceable(path);
+  std::error_code error;
   std::filesystem::path temporary = path;
   temporary += fmt::format(".{}.tmp", getpid());
   const auto fail = [&](std::string_view what, int error_number) {

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -209,9 +208,7 @@ void write_safetensors(const std::string& path,
                     {"data_offsets", {at, at + view.size_bytes()}}};
     at += view.size_bytes();
   }
-  std::error_code error;
-  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
-    fail_to_write(path, "is no regular file", EEXIST);
+  require_replaceable(path);
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');  // keeps the tensors aligned
   std::string temporary = path + ".XXXXXX";

@@ -14,6 +14,10 @@ std::string read_file(const std::filesystem::path& path);
 /// behind then, and an older file of that name stays as it was.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
+/// Throws BadInput when `path` exists and is no regular file: renaming would replace a device or fail on a
+/// folder.
+void require_replaceable(const std::filesystem::path& path);
+
 /// What to throw when writing `path` failed with this errno: BadInput where another path would do (no such
 /// folder, not allowed, no regular file), EnvironmentError where the machine is at fault (disk full, I/O
 /// error).
