@@ -41,3 +41,16 @@ foreach(kind installed fetched)
             -P ${CMAKE_CURRENT_SOURCE_DIR}/package/check.cmake)
   set_tests_properties("package: a consumer builds against the ${kind} library" PROPERTIES LABELS slow)
 endforeach()
+
+# "g++ -O0;clang++ -O3", say: the golden digests once more under each of these.
+set(DASHLAB_COMPILER_TESTS "" CACHE STRING "Compilers with flags, separated by semicolons, that must give the golden bits")
+foreach(wish IN LISTS DASHLAB_COMPILER_TESTS)
+  string(REGEX MATCH "^[^ ]+" compiler "${wish}")
+  string(REGEX REPLACE "^[^ ]+ *" "" flags "${wish}")
+  string(MAKE_C_IDENTIFIER "${wish}" folder)
+  add_test(NAME "compilers: ${wish} gives the golden bits"
+    COMMAND ${CMAKE_COMMAND} -DCOMPILER=${compiler} -DFLAGS=${flags} -DGENERATOR=${CMAKE_GENERATOR}
+            -DFOLDER=${CMAKE_CURRENT_BINARY_DIR}/compilers/${folder} -DLAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}
+            -P ${CMAKE_CURRENT_SOURCE_DIR}/compilers/check.cmake)
+  set_tests_properties("compilers: ${wish} gives the golden bits" PROPERTIES LABELS slow)
+endforeach()

@@ -1,12 +1,6 @@
 # Builds the consumer project in a fresh folder and runs it: cmake -DKIND=installed|fetched ... -P check.cmake
 # SOURCE: the project; BUILD: its build tree; FOLDER: scratch space. Fails unless the consumer prints its makespan.
-function(step name)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT code EQUAL 0)
-    message(FATAL_ERROR "${name} ended with ${code}:\n${output}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/../step.cmake)
 
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
