@@ -45,8 +45,9 @@ endforeach()
 # "g++ -O0;clang++ -O3", say: the golden digests once more under each of these.
 set(DASHLAB_COMPILER_TESTS "" CACHE STRING "Compilers with flags, separated by semicolons, that must give the golden bits")
 foreach(wish IN LISTS DASHLAB_COMPILER_TESTS)
-  string(REGEX MATCH "^[^ ]+" compiler "${wish}")
-  string(REGEX REPLACE "^[^ ]+ *" "" flags "${wish}")
+  string(REPLACE " " ";" flags "${wish}")
+  list(POP_FRONT flags compiler)
+  list(JOIN flags " " flags)
   string(MAKE_C_IDENTIFIER "${wish}" folder)
   add_test(NAME "compilers: ${wish} gives the golden bits"
     COMMAND ${CMAKE_COMMAND} -DCOMPILER=${compiler} -DFLAGS=${flags} -DGENERATOR=${CMAKE_GENERATOR}

@@ -17,6 +17,7 @@ struct Context {
 
 void add_plan(CLI::App& app, Context& context);
 void add_compare(CLI::App& app, Context& context);
+void add_optimize(CLI::App& app, Context& context);
 void add_verify(CLI::App& app, Context& context);
 void add_emulate(CLI::App& app, Context& context);
 void add_diff(CLI::App& app, Context& context);

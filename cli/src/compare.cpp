@@ -109,12 +109,7 @@ void add_compare(CLI::App& app, Context& context) {
   auto* command =
       app.add_subcommand("compare", "All schedules that fit a problem, side by side, with the lower bound");
   o->problem.add_to(*command);
-  command->add_option("--sms", o->schedule.sms, "SMs [the kv tiles of a problem in tiles, else 132]")
-      ->group("Schedule");
-  command->add_option("--group", o->schedule.group, "grouped-query chains: per-head or gathered")
-      ->check(CLI::IsMember({"per-head", "gathered"}))
-      ->capture_default_str()
-      ->group("Schedule");
+  o->schedule.add_machine_to(*command);
   o->costs.add_to(*command);
   command->add_flag("--draw", o->draw, "draw every timeline in the terminal, on one time axis");
   command->add_flag("--json", o->json, "print a list of dashlab.plan/1");

@@ -21,6 +21,7 @@ using dashlab::cli::Context;
 void add_commands(CLI::App& app, Context& context) {
   dashlab::cli::add_plan(app, context);
   dashlab::cli::add_compare(app, context);
+  dashlab::cli::add_optimize(app, context);
   dashlab::cli::add_verify(app, context);
   dashlab::cli::add_emulate(app, context);
   dashlab::cli::add_gpu(app, context);

@@ -1,6 +1,7 @@
 #include "problem_flags.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -72,10 +73,12 @@ bool ProblemFlags::given() const {
 
 void ScheduleFlags::add_to(CLI::App& command) {
   command
-      .add_option(
-          "--schedule", schedule,
-          "ascending, descending, spt, shift, shift-spread, symmetric-shift, two-pass, atomic or FILE.json")
+      .add_option("--schedule", schedule, fmt::format("{} or FILE.json", fmt::join(schedule_names(), ", ")))
       ->group(schedule_group);
+  add_machine_to(command);
+}
+
+void ScheduleFlags::add_machine_to(CLI::App& command) {
   command.add_option("--sms", sms, "SMs [the kv tiles of a problem in tiles, else 132]")
       ->group(schedule_group);
   command

@@ -35,6 +35,8 @@ struct ScheduleFlags {
   std::string group = "per-head";
 
   void add_to(CLI::App& command);
+  /// --sms and --group alone, for commands that choose the schedule themselves.
+  void add_machine_to(CLI::App& command);
   /// --sms, or its default: the kv tiles for a problem in tiles, else 132.
   [[nodiscard]] std::uint32_t sms_for(const Problem& problem) const;
   [[nodiscard]] ScheduleOptions options(const Problem& problem) const;

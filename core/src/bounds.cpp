@@ -87,7 +87,7 @@ LowerBounds lower_bounds(const Problem& problem, const TileMap& tiles, std::uint
   }
   const std::int64_t last_add = serial || options.dq_mode == DqMode::second_pass ? 0 : ticks.reduce;
   const std::int64_t longest = std::ranges::max(sizes) + last_add;
-  const PackingInterval packing = packing_interval(std::move(sizes), sms);
+  const PackingInterval packing = packing_interval(sizes, sms);
   std::size_t longest_row = 0;
   for (std::uint32_t q = 0; q < tiles.q_tiles(); ++q)
     longest_row = std::max(longest_row, tiles.row(QTile{q}).size());

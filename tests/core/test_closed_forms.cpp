@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "planning.hpp"
+#include "records.hpp"
 
 using namespace dashlab;
 using namespace dashlab::test;
@@ -206,34 +207,18 @@ TEST_CASE("closed_form() is what the simulator finds, wherever it gives a value"
 
 TEST_CASE(
     "The recorded exact makespans: named schedules are met, proven optima are never below the lower bound") {
-  std::ifstream in(DASHLAB_TEST_DATA "/schedules/expected.json");
-  const auto records = nlohmann::json::parse(in);
+  const auto records = schedule_records();
   REQUIRE(records.size() == 239);
-  for (const auto& record : records) {
-    CAPTURE(record.dump());
-    const auto& instance = record["instance"];
-    std::string mask = instance["mask"];
-    if (mask == "window") mask = "window:" + std::to_string(instance["window"].get<int>()) + ",0";
-    if (mask == "docs") {
-      mask = "documents:";
-      for (int length : instance["docs"]) mask += std::to_string(length) + ",";
-      mask.pop_back();
-    }
-    const Problem p = tile_problem(instance["n_q"], instance["n_kv"], instance["heads"], parse_mask(mask));
-    const std::uint32_t sms = instance["sms"];
-    const Costs c =
-        costs(parse_rational(record["compute"].dump(), "c"), parse_rational(record["reduce"].dump(), "r"));
-    const Rational expected = parse_rational(record["makespan"].dump(), "makespan");
-    const std::string name = record["schedule"];
-    if (name == "optimal") {
-      const LowerBounds bounds = lower_bounds(p, TileMap(p), sms, c);
-      CHECK(bounds.best() <= expected);
+  for (const Record& record : records) {
+    CAPTURE(record.text);
+    if (record.schedule == "optimal") {
+      const LowerBounds bounds =
+          lower_bounds(record.problem, TileMap(record.problem), record.sms, record.costs);
+      CHECK(bounds.best() <= record.makespan);
       CHECK(bounds.packing_exact());
-      if (record.contains("packing_bound")) {
-        CHECK(bounds.packing == parse_rational(record["packing_bound"].dump(), "bound"));
-      }
+      CHECK(bounds.packing == record.packing_bound);
     } else {
-      CHECK(Plan(p, name, sms).makespan(c) == expected);
+      CHECK(Plan(record.problem, record.schedule, record.sms).makespan(record.costs) == record.makespan);
     }
   }
 }

@@ -199,6 +199,7 @@ TEST_CASE("Simulator, verifier and bounds agree with a naive simulator on thousa
       CHECK(v.errors.front().cycle.size() >= 2);
       continue;
     }
+    CAPTURE(v.errors.empty() ? "" : v.errors.front().message);
     REQUIRE(v.valid);
     Timeline timeline;
     const Simulation sim = plan->simulation(c, &timeline);

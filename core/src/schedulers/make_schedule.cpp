@@ -16,12 +16,13 @@ struct Entry {
   Schedule (*make)(const SchedulerInput&);
 };
 
-constexpr std::array<Entry, 8> entries{{{"ascending", ascending},
+constexpr std::array<Entry, 9> entries{{{"ascending", ascending},
                                         {"descending", descending},
                                         {"spt", spt},
                                         {"shift", shift},
                                         {"shift-spread", shift_spread},
                                         {"symmetric-shift", symmetric_shift},
+                                        {"packed", packed},
                                         {"two-pass", two_pass},
                                         {"atomic", atomic}}};
 

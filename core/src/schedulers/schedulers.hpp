@@ -23,5 +23,6 @@ Schedule shift_spread(const SchedulerInput& in);
 Schedule symmetric_shift(const SchedulerInput& in);
 Schedule two_pass(const SchedulerInput& in);
 Schedule atomic(const SchedulerInput& in);
+Schedule packed(const SchedulerInput& in);
 
 }  // namespace dashlab

@@ -1,0 +1,140 @@
+#include "arrival_run.hpp"
+
+#include <algorithm>
+
+namespace dashlab {
+
+ArrivalRun::ArrivalRun(const Problem& problem, const TileMap& tiles, GroupMode group_mode, const Costs& costs)
+    : problem_(problem),
+      tiles_(tiles),
+      depth_(static_cast<std::size_t>(costs.overlap_depth)),
+      grouped_(problem.group_size() > 1 && group_mode == GroupMode::per_head),
+      group_(static_cast<std::size_t>(problem.group_size())) {
+  Costs plain = costs;
+  plain.jitter.reset();
+  ticks_ = in_ticks(plain, DqMode::ordered);
+  row_begin_.assign(1, 0);
+  for (std::int64_t head = 0; head < problem.total_heads(); ++head) {
+    for (std::uint32_t q = 0; q < tiles.q_tiles(); ++q) {
+      row_begin_.push_back(row_begin_.back() + tiles.row(QTile{q}).size());
+    }
+  }
+  reduce_kv_.resize(row_begin_.back());
+  if (grouped_) {
+    const auto rows = static_cast<std::size_t>(problem.batch * problem.kv_heads) * tiles.kv_tiles();
+    group_next_.resize(rows);
+    group_end_.resize(rows);
+    if (rows == 0) return;
+    for (std::uint32_t kv_head = 0; kv_head < rows / tiles.kv_tiles(); ++kv_head) {
+      for (std::uint32_t kv = 0; kv < tiles.kv_tiles();
+           ++kv) {  // stays like this for kv tiles without a task
+        for (std::uint32_t i = 0; i < group_; ++i) {
+          group_order_.push_back(kv_head * static_cast<std::uint32_t>(group_) + i);
+        }
+      }
+    }
+  }
+}
+
+std::int64_t ArrivalRun::operator()(const Walks& walks) {
+  row_next_.assign(row_begin_.begin(), row_begin_.end() - 1);
+  rows_.assign(row_next_.size(), {});
+  std::ranges::fill(group_next_, 0U);
+  engines_.assign(walks.size(), {});
+  for (Engine& engine : engines_) engine.last_adds.assign(depth_ + 1, 0);
+  sm_end_.assign(walks.size(), 0);
+  wait_ = 0;
+  waiting_.clear();
+  for (std::uint32_t sm = 0; sm < walks.size(); ++sm) {
+    if (!walks[sm].empty()) announce(walks, sm);
+  }
+  while (!waiting_.empty()) {
+    const std::uint32_t sm = waiting_.front().second;
+    std::ranges::pop_heap(waiting_, std::greater<>{});
+    waiting_.pop_back();
+    Engine& engine = engines_[sm];
+    const Walk& walk = walks[sm][engine.walk];
+    if (engine.step < walk.rows.size()) {
+      add_to_row(walk, sm);
+      ++engine.step;
+    } else {
+      add_to_group(walk, sm);
+      engine.step = walk.rows.size() + 1;
+    }
+    if (engine.step == walk.rows.size() + (grouped_ ? 1 : 0)) {
+      engine.step = 0;
+      if (++engine.walk == walks[sm].size()) {
+        sm_end_[sm] = std::max(engine.compute_end, engine.add_end);
+        continue;
+      }
+    }
+    announce(walks, sm);
+  }
+  return sm_end_.empty() ? 0 : std::ranges::max(sm_end_);
+}
+
+// Starts the next compute phase of an SM, and says from when on its add could begin.
+void ArrivalRun::announce(const Walks& walks, std::uint32_t sm) {
+  Engine& engine = engines_[sm];
+  const Walk& walk = walks[sm][engine.walk];
+  std::int64_t ready = std::max(engine.compute_end, engine.add_end);
+  if (engine.step < walk.rows.size()) {
+    const std::int64_t start = std::max(engine.compute_end, engine.last_adds[engine.oldest]);
+    engine.compute_end = start + compute_ticks(walk, engine.step);
+    ready = std::max(engine.compute_end, engine.add_end);
+  }
+  waiting_.emplace_back(ready, sm);
+  std::ranges::push_heap(waiting_, std::greater<>{});
+}
+
+void ArrivalRun::add_to_row(const Walk& walk, std::uint32_t sm) {
+  Engine& engine = engines_[sm];
+  const std::uint32_t row = walk.rows[engine.step];
+  const std::int64_t ready = std::max(engine.compute_end, engine.add_end);
+  std::int64_t start = ready;
+  if (row_next_[row] > row_begin_[row]) {
+    start = std::max(start, rows_[row].end + (rows_[row].sm != sm ? ticks_.link : 0));
+  }
+  wait_ += start - ready;
+  engine.add_end = start + ticks_.reduce;
+  engine.last_adds[engine.oldest] = engine.add_end;
+  engine.oldest = engine.oldest == depth_ ? 0 : engine.oldest + 1;
+  rows_[row] = {engine.add_end, sm};
+  reduce_kv_[row_next_[row]++] = walk.kv;
+}
+
+void ArrivalRun::add_to_group(const Walk& walk, std::uint32_t sm) {
+  Engine& engine = engines_[sm];
+  const std::size_t row = group_row(walk);
+  const std::int64_t ready = std::max(engine.compute_end, engine.add_end);
+  const std::int64_t start = group_next_[row] == 0 ? ready : std::max(ready, group_end_[row] + ticks_.link);
+  wait_ += start - ready;
+  engine.compute_end = start + ticks_.reduce;
+  engine.add_end = std::max(engine.add_end, engine.compute_end);
+  group_end_[row] = engine.compute_end;
+  group_order_[row * group_ + group_next_[row]++] = walk.owner;
+}
+
+std::int64_t ArrivalRun::compute_ticks(const Walk& walk, std::size_t step) const {
+  if (ticks_.compute == ticks_.compute_partial) return ticks_.compute;
+  const TileClass tile = tiles_.at(QTile{walk.rows[step] % tiles_.q_tiles()}, KvTile{walk.kv});
+  return tile == TileClass::partial ? ticks_.compute_partial : ticks_.compute;
+}
+
+std::int64_t ArrivalRun::work(const Walk& walk) const {
+  std::int64_t sum = grouped_ ? ticks_.reduce : 0;
+  for (std::size_t step = 0; step < walk.rows.size(); ++step) {
+    sum += compute_ticks(walk, step) + (depth_ == 0 ? ticks_.reduce : 0);
+  }
+  return sum;
+}
+
+std::size_t ArrivalRun::group_row(const Walk& walk) const {
+  return std::size_t{problem_.kv_head_of(HeadId{walk.owner})} * tiles_.kv_tiles() + walk.kv;
+}
+
+ReduceOrders ArrivalRun::orders() const {
+  return {reduce_kv_, group_order_};
+}
+
+}  // namespace dashlab

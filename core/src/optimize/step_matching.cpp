@@ -1,0 +1,117 @@
+#include "step_matching.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace dashlab {
+namespace {
+
+constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+class Matching {
+ public:
+  Matching(Walks& walks, std::size_t rows, Random& random)
+      : walks_(walks), random_(random), demand_(rows, 0), walks_of_row_(rows), row_seen_(rows, 0) {
+    for (const auto& list : walks) {
+      for (const Walk& walk : list) {
+        for (std::uint32_t row : walk.rows) ++demand_[row];
+      }
+    }
+    at_.resize(walks.size());
+    row_of_.resize(walks.size());
+  }
+
+  void run() {
+    while (gather()) {
+      match();
+      take();
+    }
+  }
+
+ private:
+  struct Position {
+    std::size_t walk = 0;
+    std::size_t done = 0;  // rows before this one are taken, those from it on are needed
+  };
+
+  // The rows that SMs need in this step, the most wanted first. False when all walks have ended.
+  bool gather() {
+    for (std::uint32_t row : wanted_) walks_of_row_[row].clear();
+    wanted_.clear();
+    free_ = 0;
+    for (std::uint32_t sm = 0; sm < walks_.size(); ++sm) {
+      row_of_[sm] = none;
+      if (at_[sm].walk == walks_[sm].size()) continue;
+      ++free_;
+      const auto& rows = walks_[sm][at_[sm].walk].rows;
+      for (std::size_t i = at_[sm].done; i < rows.size(); ++i) {
+        if (walks_of_row_[rows[i]].empty()) wanted_.push_back(rows[i]);
+        walks_of_row_[rows[i]].push_back(sm);
+      }
+    }
+    random_.shuffle(wanted_);
+    std::ranges::stable_sort(wanted_, std::greater<>{}, [&](std::uint32_t row) { return demand_[row]; });
+    return free_ > 0;
+  }
+
+  // A matching that a wanted row once entered is never left by it, so taking rows by demand maximises demand.
+  void match() {
+    for (std::uint32_t row : wanted_) {
+      if (free_ == 0) return;
+      ++visit_;
+      if (augment(row)) --free_;
+    }
+  }
+  bool augment(std::uint32_t row) {
+    row_seen_[row] = visit_;
+    for (const std::uint32_t sm : walks_of_row_[row]) {
+      if (row_of_[sm] == none) {
+        row_of_[sm] = row;
+        return true;
+      }
+    }
+    for (const std::uint32_t sm : walks_of_row_[row]) {
+      const std::uint32_t held = row_of_[sm];
+      if (row_seen_[held] == visit_) continue;
+      if (augment(held)) {
+        row_of_[sm] = row;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void take() {
+    for (std::uint32_t sm = 0; sm < walks_.size(); ++sm) {
+      Position& at = at_[sm];
+      if (at.walk == walks_[sm].size()) continue;
+      auto& rows = walks_[sm][at.walk].rows;
+      if (row_of_[sm] != none) {
+        const auto found =
+            std::ranges::find(rows.begin() + static_cast<std::ptrdiff_t>(at.done), rows.end(), row_of_[sm]);
+        std::iter_swap(rows.begin() + static_cast<std::ptrdiff_t>(at.done), found);
+      }
+      --demand_[rows[at.done]];
+      if (++at.done == rows.size()) at = {at.walk + 1, 0};
+    }
+  }
+
+  Walks& walks_;
+  Random& random_;
+  std::vector<std::uint32_t> demand_;  // walks that still need the row
+  std::vector<std::vector<std::uint32_t>> walks_of_row_;
+  std::vector<std::uint64_t> row_seen_;
+  std::vector<Position> at_;
+  std::vector<std::uint32_t> row_of_;
+  std::vector<std::uint32_t> wanted_;
+  std::size_t free_ = 0;
+  std::uint64_t visit_ = 0;
+};
+
+}  // namespace
+
+void match_step_by_step(Walks& walks, std::size_t rows, Random& random) {
+  Matching(walks, rows, random).run();
+}
+
+}  // namespace dashlab

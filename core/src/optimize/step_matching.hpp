@@ -1,0 +1,15 @@
+// Step by step, a matching of the walks that are under way and the rows they still need.
+#pragma once
+
+#include <cstddef>
+
+#include "random.hpp"
+#include "walks.hpp"
+
+namespace dashlab {
+
+/// Reorders the rows of every walk: at each step as many walks as possible get rows of their own, and the
+/// rows that most walks still need are taken first. Where a walk gets none it takes any of its rows.
+void match_step_by_step(Walks& walks, std::size_t rows, Random& random);
+
+}  // namespace dashlab
