@@ -123,10 +123,10 @@ std::vector<Row> gpu_rows(int rounds) {
       for (std::int64_t seqlen = 512; seqlen <= tokens; seqlen *= 2) {
         const std::int64_t tile_q = head_dim == 64 ? 128 : 64;
         std::vector<Pass>& group = groups.emplace_back();
-        for (const char* schedule : {"shift", "spt", "symmetric-shift", "atomic"}) {
-          const bool of_full = std::string_view(schedule) == "shift";
-          const bool of_causal =
-              std::string_view(schedule) == "spt" || std::string_view(schedule) == "symmetric-shift";
+        for (const char* schedule : {"shift", "spt", "symmetric-shift", "packed", "atomic"}) {
+          const std::string_view name = schedule;
+          const bool of_full = name == "shift";
+          const bool of_causal = name == "spt" || name == "symmetric-shift" || name == "packed";
           if (causal ? of_full : of_causal) continue;
           group.emplace_back(Spec{head_dim, seqlen, tile_q, causal, schedule}, tensors);
         }

@@ -106,7 +106,9 @@ TEST_CASE(
 
 TEST_CASE("Fewer q tiles than SMs in flight: nothing is conflict-free, and the search still helps") {
   const Problem problem = tile_problem(4, 16, 2, FullMask{});
-  const Optimized found = search(problem, on(16));
+  OptimizeOptions options = on(16);
+  options.rounds = 100;
+  const Optimized found = search(problem, options);
   CHECK(found.best_named_makespan == Rational(43, 4));
   CHECK(found.makespan < found.best_named_makespan);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "../packing.hpp"
@@ -12,19 +13,26 @@ namespace dashlab {
 
 class Placements {
  public:
-  /// `work` are the ticks of each walk when it runs alone.
+  /// `walks` come owner after owner; `work` are the ticks of each when it runs alone.
   Placements(std::vector<Walk> walks, std::vector<std::int64_t> work, std::uint32_t sms);
 
-  /// Placement number `round`. The first keeps the heads in order, as caches like it; later ones are random:
-  /// which of the equally long walks goes where, and in which order an SM runs its walks.
+  /// Placement number `round`: windows of 1, 2, 4, ... heads follow each other, and within a window all is
+  /// random. Few heads in flight are what caches like; many are easier to order without conflicts.
   [[nodiscard]] Walks operator()(std::uint64_t round, Random& random) const;
 
  private:
-  [[nodiscard]] std::vector<std::uint32_t> head_by_head() const;
+  /// Where the last windows' walks go: to the SM with the least work, or to the fullest that has room.
+  enum class Fill : std::uint8_t { emptiest, fullest };
+
+  [[nodiscard]] std::vector<std::uint32_t> pack(std::uint32_t window, Random& random) const;
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> pack_in(const std::vector<std::uint32_t>& window_of,
+                                                                  std::uint32_t tail, Fill fill,
+                                                                  Random& random) const;
 
   std::vector<Walk> walks_;
   std::vector<std::int64_t> work_;
   std::uint32_t sms_;
+  std::uint32_t owners_;
   PackingInterval packing_;
 };
 

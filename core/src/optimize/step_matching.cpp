@@ -11,7 +11,12 @@ constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 class Matching {
  public:
   Matching(Walks& walks, std::size_t rows, Random& random)
-      : walks_(walks), random_(random), demand_(rows, 0), walks_of_row_(rows), row_seen_(rows, 0) {
+      : walks_(walks),
+        random_(random),
+        demand_(rows, 0),
+        walks_of_row_(rows),
+        last_step_(rows, 0),
+        row_seen_(rows, 0) {
     for (const auto& list : walks) {
       for (const Walk& walk : list) {
         for (std::uint32_t row : walk.rows) ++demand_[row];
@@ -34,7 +39,8 @@ class Matching {
     std::size_t done = 0;  // rows before this one are taken, those from it on are needed
   };
 
-  // The rows that SMs need in this step, the most wanted first. False when all walks have ended.
+  // The rows that SMs need in this step, the most wanted first, then those that have rested longest. False
+  // when all walks have ended.
   bool gather() {
     for (std::uint32_t row : wanted_) walks_of_row_[row].clear();
     wanted_.clear();
@@ -50,7 +56,10 @@ class Matching {
       }
     }
     random_.shuffle(wanted_);
-    std::ranges::stable_sort(wanted_, std::greater<>{}, [&](std::uint32_t row) { return demand_[row]; });
+    std::ranges::stable_sort(wanted_, [&](std::uint32_t a, std::uint32_t b) {
+      return demand_[a] != demand_[b] ? demand_[a] > demand_[b] : last_step_[a] < last_step_[b];
+    });
+    ++step_;
     return free_ > 0;
   }
 
@@ -92,6 +101,7 @@ class Matching {
         std::iter_swap(rows.begin() + static_cast<std::ptrdiff_t>(at.done), found);
       }
       --demand_[rows[at.done]];
+      last_step_[rows[at.done]] = step_;
       if (++at.done == rows.size()) at = {at.walk + 1, 0};
     }
   }
@@ -100,6 +110,8 @@ class Matching {
   Random& random_;
   std::vector<std::uint32_t> demand_;  // walks that still need the row
   std::vector<std::vector<std::uint32_t>> walks_of_row_;
+  std::vector<std::uint64_t> last_step_;  // in which the row was taken last
+  std::uint64_t step_ = 0;
   std::vector<std::uint64_t> row_seen_;
   std::vector<Position> at_;
   std::vector<std::uint32_t> row_of_;
