@@ -148,6 +148,9 @@ void CostFlags::add_to(CLI::App& command) {
   command.add_option("--reduce", reduce, "cost r of the reduce phase")
       ->capture_default_str()
       ->group(cost_group);
+  command.add_option("--chain", chain, "cost of starting and ending a chain, in its first compute phase")
+      ->capture_default_str()
+      ->group(cost_group);
   command.add_option("--link", link, "latency of handing a row to another SM")
       ->capture_default_str()
       ->group(cost_group);
@@ -163,6 +166,7 @@ Costs CostFlags::costs() const {
   costs.compute = parse_rational(compute, "--compute");
   if (compute_partial) costs.compute_partial = parse_rational(*compute_partial, "--compute-partial");
   costs.reduce = parse_rational(reduce, "--reduce");
+  costs.chain = parse_rational(chain, "--chain");
   costs.link = parse_rational(link, "--link");
   constexpr std::string_view overlapped = "overlapped:";
   if (model.starts_with(overlapped)) {

@@ -50,9 +50,9 @@ struct ScheduleFlags {
                               const std::string& fallback) const;
 };
 
-/// --compute --compute-partial --reduce --link --model serial|overlapped:D --jitter SIGMA:SEED.
+/// --compute --compute-partial --reduce --chain --link --model serial|overlapped:D --jitter SIGMA:SEED.
 struct CostFlags {
-  std::string compute = "1", reduce = "0.25", link = "0", model = "serial";
+  std::string compute = "1", reduce = "0.25", chain = "0", link = "0", model = "serial";
   std::optional<std::string> compute_partial, jitter;
 
   void add_to(CLI::App& command);

@@ -27,7 +27,7 @@ class Loads {
     for (std::uint32_t kv = 0; kv < tiles.kv_tiles(); ++kv) {
       const auto classes = tiles.column_classes(KvTile{kv});
       if (classes.empty()) continue;
-      ChainLoad load{walks * compute_of(classes) * (second ? 4 : 5) / 5, 0};
+      ChainLoad load{ticks.chain + walks * compute_of(classes) * (second ? 4 : 5) / 5, 0};
       if (!second) load.adds = walks * static_cast<std::int64_t>(classes.size());
       if (grouped && !gathered) ++load.adds;  // the ordered add of dK and dV
       append(load, owners);
@@ -52,7 +52,7 @@ class Loads {
         compute +=
             tiles_.at(QTile{q}, KvTile{kv}) == TileClass::partial ? ticks_.compute_partial : ticks_.compute;
       }
-      if (compute > 0) append({compute * 3 / 5, 0}, problem_.total_heads());
+      if (compute > 0) append({ticks_.chain + compute * 3 / 5, 0}, problem_.total_heads());
     }
   }
 
@@ -99,7 +99,7 @@ LowerBounds lower_bounds(const Problem& problem, const TileMap& tiles, std::uint
   bounds.packing = units(packing.lower + last_add);
   bounds.packing_upper = units(packing.upper + last_add);
   if (options.dq_mode == DqMode::ordered) {
-    bounds.longest_row = units(std::min(ticks.compute, ticks.compute_partial) +
+    bounds.longest_row = units(ticks.chain + std::min(ticks.compute, ticks.compute_partial) +
                                static_cast<std::int64_t>(longest_row) * ticks.reduce);
   }
   return bounds;

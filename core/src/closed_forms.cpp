@@ -74,9 +74,9 @@ Result window_form(std::string_view schedule, const WindowMask& window, const Te
 }  // namespace
 
 Result closed_form(std::string_view schedule, const Problem& problem, std::uint32_t sms, const Costs& costs) {
-  const bool plain = costs.overlap_depth == 0 && !costs.jitter && costs.link == Rational(0) &&
-                     costs.compute_partial.value_or(costs.compute) == costs.compute &&
-                     problem.group_size() == 1;
+  const bool plain =
+      costs.overlap_depth == 0 && !costs.jitter && costs.link == Rational(0) && costs.chain == Rational(0) &&
+      costs.compute_partial.value_or(costs.compute) == costs.compute && problem.group_size() == 1;
   if (!plain || problem.q_tiles() == 0 || problem.kv_tiles() == 0) return std::nullopt;
   const Terms t{problem.total_heads(),
                 problem.q_tiles(),

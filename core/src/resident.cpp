@@ -96,7 +96,7 @@ class ResidentRun {
   void compute(std::int64_t time, std::size_t slot) {
     Cta& cta = ctas_[slot];
     Sm& sm = sms_[sm_of(slot)];
-    const std::int64_t ticks = task_costs_(schedule_.chains[cta.chain], cta.step).compute;
+    const std::int64_t ticks = task_costs_(cta.chain, cta.step).compute;
     const std::int64_t start = std::max(time, sm.engine_free);
     sm.engine_free = start + ticks;
     sm.busy += ticks;
@@ -133,7 +133,7 @@ class ResidentRun {
 
   std::int64_t add_now(std::int64_t start, std::size_t slot) {
     Cta& cta = ctas_[slot];
-    const std::int64_t end = start + task_costs_(schedule_.chains[cta.chain], cta.step).reduce;
+    const std::int64_t end = start + task_costs_(cta.chain, cta.step).reduce;
     cta.span.reduce_start = start;
     cta.span.reduce_end = end;
     makespan_ = std::max(makespan_, end);

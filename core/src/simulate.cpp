@@ -62,7 +62,7 @@ class TimedClock {
 
   void task(std::size_t slot, std::size_t chain, std::uint64_t step, std::uint64_t row, std::uint32_t rank) {
     Engine& e = engines_[slot];
-    const auto [compute, reduce] = task_costs_(schedule_.chains[chain], step);
+    const auto [compute, reduce] = task_costs_(chain, step);
     sm_of_chain_[chain] = static_cast<std::uint32_t>(slot);
     const bool ordered = schedule_.dq_mode == DqMode::ordered;
     const std::int64_t start = std::max(e.compute_end, e.adds.oldest());

@@ -20,7 +20,8 @@ class TaskCosts {
   [[nodiscard]] const TickCosts& ticks() const noexcept { return ticks_; }
 
   /// A two-pass task does 4 of the 5 products in the first pass and 3 in the second, and adds nothing.
-  [[nodiscard]] PhaseTicks operator()(const Chain& chain, std::uint64_t step) const {
+  [[nodiscard]] PhaseTicks operator()(std::size_t chain_number, std::uint64_t step) const {
+    const Chain& chain = schedule_.chains[chain_number];
     std::int64_t compute = ticks_.compute;
     if (ticks_.compute != ticks_.compute_partial) {
       const std::uint32_t other = schedule_.steps[step];
@@ -33,6 +34,7 @@ class TaskCosts {
       compute = compute * (chain.second_pass ? 3 : 4) / 5;
       reduce = 0;
     }
+    if (step == schedule_.chain_begin[chain_number]) compute += ticks_.chain;
     return costs_.jitter ? jittered({compute, reduce}, step) : PhaseTicks{compute, reduce};
   }
 

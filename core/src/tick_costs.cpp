@@ -10,11 +10,13 @@ namespace dashlab {
 TickCosts in_ticks(const Costs& costs, DqMode mode) {
   const Rational partial = costs.compute_partial.value_or(costs.compute);
   TickCosts ticks;
-  for (const Rational& cost : {costs.compute, partial, costs.reduce, costs.link}) {
-    if (cost < Rational(0)) throw BadInput("--compute, --reduce, --link: a cost is negative; use 0 or more");
+  for (const Rational& cost : {costs.compute, partial, costs.reduce, costs.chain, costs.link}) {
+    if (cost < Rational(0))
+      throw BadInput("--compute, --reduce, --chain, --link: a cost is negative; use 0 or more");
     ticks.per_unit = std::lcm(ticks.per_unit, cost.den());
     if (ticks.per_unit > (std::int64_t{1} << 30)) {
-      throw BadInput("--compute, --reduce, --link: the common denominator is too large; use rounder numbers");
+      throw BadInput(
+          "--compute, --reduce, --chain, --link: the common denominator is too large; use rounder numbers");
     }
   }
   if (costs.compute + costs.reduce == Rational(0) || partial + costs.reduce == Rational(0)) {
@@ -28,6 +30,7 @@ TickCosts in_ticks(const Costs& costs, DqMode mode) {
   ticks.compute = scale(costs.compute);
   ticks.compute_partial = scale(partial);
   ticks.reduce = scale(costs.reduce);
+  ticks.chain = scale(costs.chain);
   ticks.link = scale(costs.link);
   return ticks;
 }

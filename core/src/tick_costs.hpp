@@ -11,6 +11,7 @@ struct TickCosts {
   std::int64_t compute = 0;
   std::int64_t compute_partial = 0;
   std::int64_t reduce = 0;
+  std::int64_t chain = 0;
   std::int64_t link = 0;
 };
 

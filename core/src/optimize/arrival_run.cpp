@@ -116,9 +116,10 @@ void ArrivalRun::add_to_group(const Walk& walk, std::uint32_t sm) {
 }
 
 std::int64_t ArrivalRun::compute_ticks(const Walk& walk, std::size_t step) const {
-  if (ticks_.compute == ticks_.compute_partial) return ticks_.compute;
+  const std::int64_t lead = step == 0 ? ticks_.chain : 0;
+  if (ticks_.compute == ticks_.compute_partial) return lead + ticks_.compute;
   const TileClass tile = tiles_.at(QTile{walk.rows[step] % tiles_.q_tiles()}, KvTile{walk.kv});
-  return tile == TileClass::partial ? ticks_.compute_partial : ticks_.compute;
+  return lead + (tile == TileClass::partial ? ticks_.compute_partial : ticks_.compute);
 }
 
 std::int64_t ArrivalRun::work(const Walk& walk) const {
@@ -127,6 +128,11 @@ std::int64_t ArrivalRun::work(const Walk& walk) const {
     sum += compute_ticks(walk, step) + (depth_ == 0 ? ticks_.reduce : 0);
   }
   return sum;
+}
+
+std::uint32_t ArrivalRun::lead_in_tasks() const noexcept {
+  const std::int64_t task = ticks_.compute + (depth_ == 0 ? ticks_.reduce : 0);
+  return task == 0 ? 0 : static_cast<std::uint32_t>((2 * ticks_.chain + task) / (2 * task));
 }
 
 std::size_t ArrivalRun::group_row(const Walk& walk) const {

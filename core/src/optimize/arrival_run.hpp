@@ -23,6 +23,9 @@ class ArrivalRun {
   /// The ticks that a walk keeps an SM busy when nobody is in its way (overlapped: its compute phases).
   [[nodiscard]] std::int64_t work(const Walk& walk) const;
 
+  /// The cost of a chain as a number of whole tasks, rounded.
+  [[nodiscard]] std::uint32_t lead_in_tasks() const noexcept;
+
   /// Of the last run: when each SM ended, in ticks.
   [[nodiscard]] const std::vector<std::int64_t>& sm_end() const noexcept { return sm_end_; }
   /// Of the last run: the time that SMs spent waiting for a row, in ticks, over all SMs.

@@ -83,7 +83,8 @@ class Optimizer {
 
     while (result_.rounds < options_.rounds && best_ > enough_ && keep_going()) {
       Walks walks_now = placements(result_.rounds++, random);
-      order_by_steps(walks_now, rows(), random, cells(walks_now) <= most_cells ? patience : 0);
+      order_by_steps(walks_now, rows(), run.lead_in_tasks(), random,
+                     cells(walks_now, run.lead_in_tasks()) <= most_cells ? patience : 0);
       keep(walks_now, run);
       if (best_ <= enough_ || result_.rounds % 4 != 0) continue;
       anneal(annealed, run, random, anneal_runs, enough_, [&] { return keep_going(); });
@@ -104,11 +105,11 @@ class Optimizer {
   [[nodiscard]] std::size_t rows() const {
     return static_cast<std::size_t>(problem_.total_heads()) * tiles_.q_tiles();
   }
-  [[nodiscard]] std::uint64_t cells(const Walks& walks) const {
+  [[nodiscard]] std::uint64_t cells(const Walks& walks, std::uint32_t lead) const {
     std::uint64_t steps = 0;
     for (const auto& list : walks) {
       std::uint64_t sum = 0;
-      for (const Walk& walk : list) sum += walk.rows.size();
+      for (const Walk& walk : list) sum += lead + walk.rows.size();
       steps = std::max(steps, sum);
     }
     return steps * rows();

@@ -10,8 +10,9 @@ constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
 class Matching {
  public:
-  Matching(Walks& walks, std::size_t rows, Random& random)
+  Matching(Walks& walks, std::size_t rows, std::uint32_t lead, Random& random)
       : walks_(walks),
+        lead_(lead),
         random_(random),
         demand_(rows, 0),
         walks_of_row_(rows),
@@ -22,7 +23,7 @@ class Matching {
         for (std::uint32_t row : walk.rows) ++demand_[row];
       }
     }
-    at_.resize(walks.size());
+    at_.assign(walks.size(), {0, 0, lead});
     row_of_.resize(walks.size());
   }
 
@@ -36,7 +37,8 @@ class Matching {
  private:
   struct Position {
     std::size_t walk = 0;
-    std::size_t done = 0;  // rows before this one are taken, those from it on are needed
+    std::size_t done = 0;    // rows before this one are taken, those from it on are needed
+    std::uint32_t lead = 0;  // steps until the first row
   };
 
   // The rows that SMs need in this step, the most wanted first, then those that have rested longest. False
@@ -45,9 +47,12 @@ class Matching {
     for (std::uint32_t row : wanted_) walks_of_row_[row].clear();
     wanted_.clear();
     free_ = 0;
+    bool under_way = false;
     for (std::uint32_t sm = 0; sm < walks_.size(); ++sm) {
       row_of_[sm] = none;
       if (at_[sm].walk == walks_[sm].size()) continue;
+      under_way = true;
+      if (at_[sm].lead > 0) continue;
       ++free_;
       const auto& rows = walks_[sm][at_[sm].walk].rows;
       for (std::size_t i = at_[sm].done; i < rows.size(); ++i) {
@@ -60,7 +65,7 @@ class Matching {
       return demand_[a] != demand_[b] ? demand_[a] > demand_[b] : last_step_[a] < last_step_[b];
     });
     ++step_;
-    return free_ > 0;
+    return under_way;
   }
 
   // A matching that a wanted row once entered is never left by it, so taking rows by demand maximises demand.
@@ -94,6 +99,10 @@ class Matching {
     for (std::uint32_t sm = 0; sm < walks_.size(); ++sm) {
       Position& at = at_[sm];
       if (at.walk == walks_[sm].size()) continue;
+      if (at.lead > 0) {
+        --at.lead;
+        continue;
+      }
       auto& rows = walks_[sm][at.walk].rows;
       if (row_of_[sm] != none) {
         const auto found =
@@ -102,11 +111,12 @@ class Matching {
       }
       --demand_[rows[at.done]];
       last_step_[rows[at.done]] = step_;
-      if (++at.done == rows.size()) at = {at.walk + 1, 0};
+      if (++at.done == rows.size()) at = {at.walk + 1, 0, lead_};
     }
   }
 
   Walks& walks_;
+  std::uint32_t lead_;
   Random& random_;
   std::vector<std::uint32_t> demand_;  // walks that still need the row
   std::vector<std::vector<std::uint32_t>> walks_of_row_;
@@ -122,8 +132,8 @@ class Matching {
 
 }  // namespace
 
-void match_step_by_step(Walks& walks, std::size_t rows, Random& random) {
-  Matching(walks, rows, random).run();
+void match_step_by_step(Walks& walks, std::size_t rows, std::uint32_t lead, Random& random) {
+  Matching(walks, rows, lead, random).run();
 }
 
 }  // namespace dashlab

@@ -8,9 +8,9 @@
 
 namespace dashlab {
 
-/// Reorders the rows of every walk: at each step as many walks as possible get rows of their own, first the rows
-/// that most walks still need, among them those that have rested longest. A walk that gets none takes any of its
-/// rows.
-void match_step_by_step(Walks& walks, std::size_t rows, Random& random);
+/// Reorders the rows of every walk: at each step as many walks as possible get rows of their own, first the
+/// rows that most walks still need, among them those that have rested longest. A walk that gets none takes
+/// any of its rows. Before its first row a walk takes `lead` steps.
+void match_step_by_step(Walks& walks, std::size_t rows, std::uint32_t lead, Random& random);
 
 }  // namespace dashlab

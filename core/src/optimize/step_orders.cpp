@@ -18,14 +18,14 @@ struct Cell {
 /// Tabu search over swaps of two rows within a walk. The cost is the number of conflicts.
 class Search {
  public:
-  Search(Walks& walks, std::size_t rows, Random& random) : rows_(rows), random_(random) {
+  Search(Walks& walks, std::size_t rows, std::uint32_t lead, Random& random) : rows_(rows), random_(random) {
     std::size_t steps = 0;
     for (auto& list : walks) {
       std::size_t step = 0;
       for (Walk& walk : list) {
         walks_.push_back(&walk);
-        start_.push_back(step);
-        step += walk.rows.size();
+        start_.push_back(step + lead);
+        step += lead + walk.rows.size();
       }
       steps = std::max(steps, step);
     }
@@ -149,9 +149,10 @@ class Search {
 
 }  // namespace
 
-void order_by_steps(Walks& walks, std::size_t rows, Random& random, std::uint64_t patience) {
-  match_step_by_step(walks, rows, random);
-  if (patience > 0) Search(walks, rows, random).run(patience);
+void order_by_steps(Walks& walks, std::size_t rows, std::uint32_t lead, Random& random,
+                    std::uint64_t patience) {
+  match_step_by_step(walks, rows, lead, random);
+  if (patience > 0) Search(walks, rows, lead, random).run(patience);
 }
 
 }  // namespace dashlab

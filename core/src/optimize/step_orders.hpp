@@ -14,9 +14,10 @@
 
 namespace dashlab {
 
-/// Reorders the rows of every walk. `rows` is the number of rows of the problem. The tabu search ends when it
-/// has looked at `patience` swaps without a new best; with 0 there is none, nor its table of steps times
-/// rows.
-void order_by_steps(Walks& walks, std::size_t rows, Random& random, std::uint64_t patience);
+/// Reorders the rows of every walk. `rows` is the number of rows of the problem, `lead` the steps that a walk
+/// takes before its first row. The tabu search ends when it has looked at `patience` swaps without a new
+/// best; with 0 there is none, nor its table of steps times rows.
+void order_by_steps(Walks& walks, std::size_t rows, std::uint32_t lead, Random& random,
+                    std::uint64_t patience);
 
 }  // namespace dashlab

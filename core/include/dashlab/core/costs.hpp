@@ -20,6 +20,7 @@ struct Costs {
   Rational compute = 1;                     ///< compute phase of a full tile
   std::optional<Rational> compute_partial;  ///< of a partial tile; as a full one if not set
   Rational reduce{1, 4};                    ///< dQ add of one tile
+  Rational chain = 0;                       ///< start and end of a chain: added to its first compute phase
   Rational link = 0;                        ///< hand-over of a row between two different SMs
   int overlap_depth = 0;                    ///< 0 serial; D: compute k waits for reduce k-1-D
   std::optional<Jitter> jitter;
