@@ -24,6 +24,7 @@ class WholeFile {
   /// Without commit(), nothing is left and an older file of that name stays as it was.
   ~WholeFile();
 
+  /// Appends. Throws as the constructor does.
   void write(std::string_view bytes);
   /// Gives the file its name, in place of an older one.
   void commit();
