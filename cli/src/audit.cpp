@@ -10,7 +10,9 @@
 
 #include "audit_setup.hpp"
 #include "commands.hpp"
+#include "dashlab/core/error.hpp"
 #include "dashlab/emulator/audit_search.hpp"
+#include "flag_checks.hpp"
 #include "run_flags.hpp"
 
 namespace dashlab::cli {
@@ -98,12 +100,17 @@ bool is_auto(const std::optional<std::string>& flag) {
 
 /// Searches what is `auto` and, with it, everything that neither flags nor metadata fix.
 void run_search(Options& o, Context& context, const SafetensorsFile& file, const Recording& recording) {
+  if (o.flags.schedule.is_file())
+    throw BadInput("--schedule: a search tries named schedules; name the --recipe to check against a file");
   SearchSpace space;
   const bool any_recipe = is_auto(o.flags.recipe);
   const bool any_schedule = is_auto(o.flags.schedule.schedule);
   if (!any_recipe) {
     space.recipe = setting(o.flags.recipe, file, "recipe");
-    if (space.recipe) check_recipe(*space.recipe);
+    if (space.recipe) {
+      check_recipe(*space.recipe);
+      refuse_choices(*space.recipe, {}, o.flags.tile_q, o.flags.tile_kv);
+    }
   }
   if (!any_schedule) space.schedule = o.flags.schedule.schedule;
   if (const auto mask = setting(o.flags.mask, file, "mask")) space.mask = parse_mask(*mask);
@@ -131,10 +138,13 @@ void run_search(Options& o, Context& context, const SafetensorsFile& file, const
   context.exit_code = result.verdict.equal() ? exit_done : exit_different;
 }
 
-void run(Options& o, Context& context) {
+void run(Options& o, const CLI::App& command, Context& context) {
   const SafetensorsFile file(o.file);
   const Recording recording = read_recording(file);
+  if (recording.pass == Pass::forward && !is_auto(o.flags.schedule.schedule))
+    refuse_given(command, {"--schedule", "--group"}, "a forward pass has no schedule");
   if (is_auto(o.flags.recipe) || is_auto(o.flags.schedule.schedule)) {
+    refuse_given(command, {"--forward", "--group"}, "a search judges gradients of chains per head");
     run_search(o, context, file, recording);
     return;
   }
@@ -163,7 +173,7 @@ void add_audit(CLI::App& app, Context& context) {
   command->footer(
       "--recipe auto and --schedule auto try all known ones and say what is odd if none fits.\n"
       "Example: dashlab audit tests/data/fa3/spt_causal_d64_s512.safetensors");
-  command->callback([o, &context] { run(*o, context); });
+  command->callback([o, command, &context] { run(*o, *command, context); });
 }
 
 }  // namespace dashlab::cli

@@ -51,6 +51,7 @@ AuditSetup make_setup(const AuditFlags& flags, const SafetensorsFile& file, cons
   AuditSetup setup;
   setup.run.recipe = setting(flags.recipe, file, "recipe").value_or("fa3");
   check_recipe(setup.run.recipe);
+  refuse_choices(setup.run.recipe, flags.schedule, flags.tile_q, flags.tile_kv);
   Problem& problem = setup.problem;
   problem = problem_of(recording.inputs);
   problem.mask = parse_mask(setting(flags.mask, file, "mask").value_or("full"));
@@ -68,7 +69,7 @@ AuditSetup make_setup(const AuditFlags& flags, const SafetensorsFile& file, cons
     const TileMap tiles(problem);
     ScheduleFlags schedule = flags.schedule;
     schedule.schedule = setting(flags.schedule.schedule, file, "schedule");
-    schedule.sms = setup.run.sms;
+    if (!schedule.is_file()) schedule.sms = setup.run.sms;
     setup.schedule = schedule.make(problem, tiles, std::string(recipe_schedule(setup.run.recipe, problem)));
     const auto arrival = file.metadata("arrival");
     if (arrival && !flags.schedule.schedule)

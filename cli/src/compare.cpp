@@ -7,15 +7,13 @@
 #include "commands.hpp"
 #include "dashlab/core/error.hpp"
 #include "dashlab/viz/terminal.hpp"
+#include "flag_checks.hpp"
 #include "plan_report.hpp"
 
 namespace dashlab::cli {
 namespace {
 
-struct Options {
-  ProblemFlags problem;
-  ScheduleFlags schedule;
-  CostFlags costs;
+struct Options : PlanFlags {
   bool draw = false;
   bool json = false;
 };
@@ -109,12 +107,15 @@ void add_compare(CLI::App& app, Context& context) {
   auto* command =
       app.add_subcommand("compare", "All schedules that fit a problem, side by side, with the lower bound");
   o->problem.add_to(*command);
-  o->schedule.add_machine_to(*command);
+  o->schedule.add_unnamed_to(*command);
   o->costs.add_to(*command);
   command->add_flag("--draw", o->draw, "draw every timeline in the terminal, on one time axis");
   command->add_flag("--json", o->json, "print a list of dashlab.plan/1");
   command->footer("Example: dashlab compare --mask causal --tiles 8 --heads 2");
-  command->callback([o, &context] { context.exit_code = run(*o); });
+  command->callback([o, command, &context] {
+    if (o->json) refuse_given(*command, {"--draw"}, "--json prints no pictures");
+    context.exit_code = run(*o);
+  });
 }
 
 }  // namespace dashlab::cli

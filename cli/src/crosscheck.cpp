@@ -8,20 +8,16 @@
 #include "dashlab/core/error.hpp"
 #include "dashlab/emulator/trace.hpp"
 #include "diff_report.hpp"
+#include "flag_checks.hpp"
 #include "gpu_flags.hpp"
 
 namespace dashlab::cli {
 
 namespace {
 
-struct Options {
+struct Options : ComputeFlags {
   std::vector<std::string> files;
-  ProblemFlags problem;
-  ScheduleFlags schedule;
-  InputFlags input;
   LaunchFlags launch;
-  RunFlags run;
-  bool json = false;
 };
 
 void report(const std::vector<TensorDiff>& diffs, bool json, Context& context) {
@@ -48,7 +44,7 @@ void check_files(const Options& o, Context& context) {
 
 /// A is the CPU, B the GPU. Both follow one plan, so a difference is traced along the steps of that plan.
 void check_machines(Options& o, Context& context) {
-  const RunInputs inputs = make_gpu_run(o.problem, o.schedule, o.input, o.run);
+  const RunInputs inputs = make_gpu_run(o, o.launch);
   gpu::BackwardSession session(inputs.plan.problem, inputs.plan.tiles, inputs.plan.schedule, inputs.tensors,
                                o.launch.options(inputs));
   session.run(o.launch.dirty);
@@ -76,17 +72,16 @@ void add_crosscheck(CLI::App& app, Context& context) {
       app.add_subcommand("crosscheck", "Compare the CPU's gradients with the GPU's, or two saved runs");
   command->add_option("FILES", o->files,
                       "two safetensors files with dq, dk, dv; without them CPU and GPU compute");
-  o->problem.add_to(*command);
-  o->schedule.add_to(*command);
-  o->input.add_to(*command);
+  o->add_to(*command, "dashlab.crosscheck/1");
   o->launch.add_to(*command);
-  o->run.add_to(*command);
-  command->add_flag("--json", o->json, "print dashlab.crosscheck/1");
   command->footer(
       "Examples: dashlab crosscheck --seqlen 1024 --mask causal --schedule spt --seed 1\n"
       "          dashlab crosscheck cpu.safetensors gpu.safetensors");
-  command->callback([o, &context] {
-    if (!o->files.empty()) return check_files(*o, context);
+  command->callback([o, command, &context] {
+    if (!o->files.empty()) {
+      refuse_given_but(*command, {"FILES", "--json"}, "two files are compared as they are");
+      return check_files(*o, context);
+    }
     try {
       check_machines(*o, context);
     } catch (const gpu::Stuck& stuck) {

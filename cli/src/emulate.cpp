@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "dashlab/core/whole_file.hpp"
 #include "dashlab/emulator/reference.hpp"
 #include "run_inputs.hpp"
 
@@ -12,26 +13,10 @@ namespace dashlab::cli {
 
 namespace {
 
-struct Options {
-  ProblemFlags problem;
-  ScheduleFlags schedule;
-  InputFlags input;
-  RunFlags run;
+struct Options : ComputeFlags {
   std::optional<std::string> output;
   bool reference = false;
-  bool json = false;
 };
-
-/// Results that a run computed: the gradients, and o and lse where they were not given.
-std::vector<std::pair<std::string, TensorView>> results(const RunInputs& inputs, const Gradients& gradients) {
-  std::vector<std::pair<std::string, TensorView>> out{
-      {"dq", gradients.dq.view()}, {"dk", gradients.dk.view()}, {"dv", gradients.dv.view()}};
-  if (inputs.forward) {
-    out.emplace_back("o", inputs.forward->o.view());
-    out.emplace_back("lse", inputs.forward->lse.view());
-  }
-  return out;
-}
 
 const std::vector<double>& part_of(const Reference& reference, const std::string& name) {
   if (name == "dq") return reference.dq;
@@ -41,7 +26,8 @@ const std::vector<double>& part_of(const Reference& reference, const std::string
 }
 
 void run(Options& o, Context& context) {
-  const RunInputs inputs = make_run(o.problem, o.schedule, o.input, o.run);
+  if (o.output) WholeFile{*o.output};  // a place that cannot be written is said before the work
+  const RunInputs inputs = make_run(o);
   const Gradients gradients =
       run_recipe_backward(inputs.run, inputs.plan.problem, inputs.plan.tiles, inputs.plan.schedule,
                           inputs.tensors, o.run.control("backward"));
@@ -59,7 +45,7 @@ void run(Options& o, Context& context) {
                               {"schedule", inputs.plan.schedule.name},
                               {"mask", to_string(inputs.plan.problem.mask)}};
   if (inputs.run.recipe == "fa2-torch") json["schedule"] = "fa2-torch";
-  for (const auto& [name, tensor] : results(inputs, gradients)) {
+  for (const auto& [name, tensor] : computed_tensors(inputs, gradients)) {
     json["sha256"][name] = sha256(tensor.bytes());
     if (reference) {
       const ErrorNorms norms = error_norms(tensor, part_of(*reference, name));
@@ -85,13 +71,9 @@ void add_emulate(CLI::App& app, Context& context) {
   auto o = std::make_shared<Options>();
   auto* command =
       app.add_subcommand("emulate", "Compute the backward pass on the CPU, bit for bit as the GPU does");
-  o->problem.add_to(*command);
-  o->schedule.add_to(*command);
-  o->input.add_to(*command);
+  o->add_to(*command, "dashlab.emulate/1");
   command->add_option("-o,--output", o->output, "write inputs and gradients to a safetensors file");
   command->add_flag("--reference", o->reference, "compare with double precision");
-  o->run.add_to(*command);
-  command->add_flag("--json", o->json, "print dashlab.emulate/1");
   command->footer(
       "Example: dashlab emulate --seqlen 512 --head-dim 64 --mask causal --schedule spt --seed 1");
   command->callback([o, &context] { run(*o, context); });

@@ -22,15 +22,10 @@ namespace dashlab::cli {
 
 namespace {
 
-struct Options {
-  ProblemFlags problem;
-  ScheduleFlags schedule;
-  InputFlags input;
+struct Options : ComputeFlags {
   LaunchFlags launch;
-  RunFlags run;
   std::optional<std::string> output, trace, record;
   std::int64_t repeat = 1;
-  bool json = false;
 };
 
 /// A timeline file, a picture, a page or a Perfetto trace, as the file's name says.
@@ -59,8 +54,6 @@ std::string today() {
 
 /// The run as one case of a digest file: what tests/data/gpu holds, with the machine and the command.
 std::string recorded(const Options& o, const RunInputs& inputs, const nlohmann::ordered_json& digests) {
-  if (inputs.file) throw BadInput("--record: digests are of seeded runs; leave --input out");
-  if (o.schedule.is_file()) throw BadInput("--record: name a schedule that everybody has, not a file");
   const gpu::DeviceInfo device = gpu::require_device();
   nlohmann::ordered_json one{{"profile", std::string(profile_name(inputs.dtype))},
                              {"mask", to_string(inputs.plan.problem.mask)}};
@@ -68,7 +61,7 @@ std::string recorded(const Options& o, const RunInputs& inputs, const nlohmann::
   for (const auto& [name, member] : problem_number_fields)
     if (fields.*member) one[std::string(name)] = *(fields.*member);
   one["schedule"] = inputs.plan.schedule.name;
-  one["group"] = o.schedule.group;
+  one["group"] = o.schedule.group.value_or("per-head");
   one["sms"] = inputs.plan.schedule.sms;
   one["seed"] = o.input.seed.value_or(0);
   one["sha256"] = digests;
@@ -82,10 +75,24 @@ std::string recorded(const Options& o, const RunInputs& inputs, const nlohmann::
   return file.dump(1) + "\n";
 }
 
+/// Whether the name has an ending that write_trace() gives to a file that is no picture.
+bool is_page_or_trace(std::string_view path) {
+  return path.ends_with(".json") || path.ends_with(".json.gz") || path.ends_with(".html");
+}
+
+/// What can be said before the work.
+void check_flags(const Options& o) {
+  if (o.record && o.input.input) throw BadInput("--record: digests are of seeded runs; leave --input out");
+  if (o.record && o.schedule.is_file())
+    throw BadInput("--record: name a schedule that everybody has, not a file");
+  if (o.trace && !is_page_or_trace(*o.trace)) viz::picture_format(*o.trace);
+  for (const auto& place : {o.output, o.trace, o.record})
+    if (place) WholeFile{*place};
+}
+
 void run(Options& o, Context& context) {
-  if (o.repeat < 1) throw BadInput("--repeat: 1 or more runs");
-  const RunInputs inputs = make_gpu_run(o.problem, o.schedule, o.input, o.run);
-  if (o.record && !inputs.forward) throw BadInput("--record: digests are of seeded runs; leave --input out");
+  check_flags(o);
+  const RunInputs inputs = make_gpu_run(o, o.launch);
   gpu::BackwardOptions options = o.launch.options(inputs);
   options.trace = o.trace.has_value();
   gpu::BackwardSession session(inputs.plan.problem, inputs.plan.tiles, inputs.plan.schedule, inputs.tensors,
@@ -112,14 +119,8 @@ void run(Options& o, Context& context) {
                               {"schedule", inputs.plan.schedule.name},
                               {"mask", to_string(inputs.plan.problem.mask)},
                               {"device", gpu::require_device().name}};
-  for (const auto& [name, tensor] : {std::pair<std::string, TensorView>{"dq", gradients.dq.view()},
-                                     {"dk", gradients.dk.view()},
-                                     {"dv", gradients.dv.view()}})
+  for (const auto& [name, tensor] : computed_tensors(inputs, gradients))
     json["sha256"][name] = sha256(tensor.bytes());
-  if (inputs.forward) {
-    json["sha256"]["o"] = sha256(inputs.forward->o.view().bytes());
-    json["sha256"]["lse"] = sha256(inputs.forward->lse.view().bytes());
-  }
   std::sort(times.begin(), times.end());
   json["milliseconds"] = {
       {"median", times[times.size() / 2]}, {"low", times.front()}, {"high", times.back()}};
@@ -149,11 +150,10 @@ void add_gpu(CLI::App& app, Context& context) {
   auto o = std::make_shared<Options>();
   auto* command =
       app.add_subcommand("gpu", "Compute the backward pass on the GPU, with the outputs of `emulate`");
-  o->problem.add_to(*command);
-  o->schedule.add_to(*command);
-  o->input.add_to(*command);
+  o->add_to(*command, "dashlab.gpu/1");
   o->launch.add_to(*command);
   command->add_option("--repeat", o->repeat, "run so often and compare every bit with the first run")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
       ->capture_default_str();
   command->add_option("--trace", o->trace,
                       "write when every task ran: .timeline.json (for render --measured), .json (Perfetto), "
@@ -161,8 +161,6 @@ void add_gpu(CLI::App& app, Context& context) {
   command->add_option("--record", o->record,
                       "write the digests with device, driver and date (dashlab.digests/1)");
   command->add_option("-o,--output", o->output, "write inputs and gradients to a safetensors file");
-  o->run.add_to(*command);
-  command->add_flag("--json", o->json, "print dashlab.gpu/1");
   command->footer(
       "Example: dashlab gpu --seqlen 4096 --heads 8 --mask causal --schedule spt --repeat 10 --perturb 1");
   command->callback([o, &context] {

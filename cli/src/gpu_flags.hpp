@@ -12,17 +12,18 @@ namespace dashlab::cli {
 
 /// --perturb SEED, --dirty, --watchdog SECONDS.
 struct LaunchFlags {
-  std::uint64_t perturb = 0;
+  std::optional<std::uint64_t> perturb;
+  std::optional<double> watchdog;
   bool dirty = false;
-  double watchdog = 0;
 
   void add_to(CLI::App& command);
+  /// Throws BadInput for a value without a meaning.
+  void check() const;
   [[nodiscard]] gpu::BackwardOptions options(const RunInputs& inputs) const;
 };
 
 /// make_run() with o and lse from the GPU and the kernels' own tiles. Throws EnvironmentError without a GPU
 /// and BadInput for a recipe that has no kernel.
-RunInputs make_gpu_run(const ProblemFlags& problem, const ScheduleFlags& schedule, const InputFlags& input,
-                       RunFlags& run);
+RunInputs make_gpu_run(ComputeFlags& flags, const LaunchFlags& launch);
 
 }  // namespace dashlab::cli

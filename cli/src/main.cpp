@@ -13,6 +13,7 @@
 #include "commands.hpp"
 #include "dashlab/core/error.hpp"
 #include "dashlab/emulator/parallel.hpp"
+#include "flag_checks.hpp"
 
 namespace {
 
@@ -66,6 +67,7 @@ int main(int argc, char** argv) {
   Context context;
   try {
     add_commands(app, context);
+    check_values(app);
     app.parse(argc, argv);
     return finish(context.exit_code);
   } catch (const CLI::Success& help) {

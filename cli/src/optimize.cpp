@@ -4,11 +4,16 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
+#include <limits>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "commands.hpp"
 #include "dashlab/core/error.hpp"
 #include "dashlab/core/schedule_file.hpp"
+#include "dashlab/core/whole_file.hpp"
 #include "plan_report.hpp"
 #include "run_flags.hpp"
 
@@ -19,11 +24,11 @@ struct Options {
   ProblemFlags problem;
   ScheduleFlags schedule;
   CostFlags costs;
-  RunFlags run;
+  RunFlags run;  // progress and Ctrl-C; the search has one thread
   double seconds = 10;
   std::uint64_t seed = 0;
   double gap = 0;
-  std::string output;
+  std::optional<std::string> output;
   bool json = false;
 };
 
@@ -44,7 +49,7 @@ nlohmann::ordered_json to_json(const Optimized& found, const Problem& problem, c
           {"placements", found.rounds},
           {"seconds", took},
           {"seed", o.seed},
-          {"output", o.output.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(o.output)}};
+          {"output", o.output ? nlohmann::ordered_json(*o.output) : nullptr}};
 }
 
 int run(Options& o) {
@@ -55,6 +60,11 @@ int run(Options& o) {
   const Costs costs = o.costs.costs();
   if (costs.jitter)
     throw BadInput("--jitter: the search needs the same times in every run; leave the flag out");
+
+  if (!std::isfinite(o.gap) || !std::isfinite(o.seconds)) {
+    throw BadInput("--gap, --time: must be finite numbers, e.g. 0.01 and 60");
+  }
+  if (o.output) WholeFile{*o.output};  // a place that cannot be written is said before the work
 
   const RunControl control = o.run.control("optimize");
   const auto start = clock::now();
@@ -77,7 +87,7 @@ int run(Options& o) {
   const double took = elapsed();
   o.run.done();
 
-  if (!o.output.empty()) write_schedule(o.output, problem, found.schedule);
+  if (o.output) write_schedule(*o.output, problem, found.schedule);
   if (o.json) {
     fmt::print("{}\n", to_json(found, problem, o, took).dump(2));
     return exit_done;
@@ -90,7 +100,7 @@ int run(Options& o) {
              found.optimal() ? "reached: nothing is shorter"
                              : fmt::format("found is {:.2f} % above", 100 * over(found)));
   fmt::print("search         {} placements in {:.2f} s, seed {}\n", found.rounds, took, o.seed);
-  if (!o.output.empty()) fmt::print("written to {}\n", o.output);
+  if (o.output) fmt::print("written to {}\n", *o.output);
   return exit_done;
 }
 
@@ -101,7 +111,7 @@ void add_optimize(CLI::App& app, Context& context) {
   auto* command =
       app.add_subcommand("optimize", "Search a schedule at the lower bound and write it to a file");
   o->problem.add_to(*command);
-  o->schedule.add_machine_to(*command);
+  o->schedule.add_unnamed_to(*command);
   o->costs.add_to(*command);
   command->add_option("--time", o->seconds, "seconds to search at most; Ctrl-C keeps the best so far")
       ->check(CLI::Range(0.01, 1e6))

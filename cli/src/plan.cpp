@@ -8,17 +8,15 @@
 #include "dashlab/core/error.hpp"
 #include "dashlab/core/schedule_file.hpp"
 #include "dashlab/viz/terminal.hpp"
+#include "flag_checks.hpp"
 #include "plan_report.hpp"
 #include "verify_report.hpp"
 
 namespace dashlab::cli {
 namespace {
 
-struct Options {
-  ProblemFlags problem;
-  ScheduleFlags schedule;
-  CostFlags costs;
-  std::string output;
+struct Options : PlanFlags {
+  std::optional<std::string> output;
   std::uint32_t runs = 1;
   std::uint32_t resident = 1;
   bool json = false;
@@ -82,7 +80,7 @@ int run(const Options& o) {
     }
     return exit_different;
   }
-  if (!o.output.empty()) write_schedule(o.output, planned.problem, planned.schedule);
+  if (o.output) write_schedule(*o.output, planned.problem, planned.schedule);
   if (o.json) {
     fmt::print("{}\n", to_json(planned, r).dump(2));
     return exit_done;
@@ -101,9 +99,7 @@ void add_plan(CLI::App& app, Context& context) {
   auto o = std::make_shared<Options>();
   auto* command =
       app.add_subcommand("plan", "Build, verify and simulate one schedule and draw it in the terminal");
-  o->problem.add_to(*command);
-  o->schedule.add_to(*command);
-  o->costs.add_to(*command);
+  o->add_to(*command);
   command->add_option("-o,--output", o->output, "write the schedule to this file (dashlab.schedule/1)");
   command->add_option("--runs", o->runs, "with --jitter: simulate this many seeds; mean, p50 and p99")
       ->check(CLI::Range(1U, 1'000'000U))
@@ -113,7 +109,10 @@ void add_plan(CLI::App& app, Context& context) {
       ->capture_default_str();
   command->add_flag("--json", o->json, "print dashlab.plan/1");
   command->footer("Example: dashlab plan --mask causal --tiles 8 --heads 2 --schedule symmetric-shift");
-  command->callback([o, &context] { context.exit_code = run(*o); });
+  command->callback([o, command, &context] {
+    if (o->json) refuse_given(*command, {"--runs"}, "--json describes one run");
+    context.exit_code = run(*o);
+  });
 }
 
 }  // namespace dashlab::cli

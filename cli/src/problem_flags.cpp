@@ -7,7 +7,6 @@
 #include <charconv>
 
 #include "dashlab/core/error.hpp"
-#include "dashlab/core/schedule_file.hpp"
 
 namespace dashlab::cli {
 namespace {
@@ -53,7 +52,18 @@ Jitter parse_jitter(const std::string& text) {
   return jitter;
 }
 
+std::string both_sides(const std::optional<std::int64_t>& q, const std::optional<std::int64_t>& k) {
+  if (!q) return "";
+  return q == k ? fmt::to_string(*q) : fmt::format("{} x {}", *q, *k);
+}
+
 }  // namespace
+
+ProblemFields sizes_of(const Problem& problem) {
+  ProblemFields fields = fields_of(problem);
+  fields.batch = problem.batch, fields.kv_heads = problem.kv_heads, fields.head_dim = problem.head_dim;
+  return fields;
+}
 
 void ProblemFlags::add_to(CLI::App& command) {
   command
@@ -71,21 +81,38 @@ bool ProblemFlags::given() const {
                                      [&](const auto& field) { return (this->*field.second).has_value(); });
 }
 
+void ProblemFlags::require_sizes(const ProblemFields& said, const std::string& source) const {
+  for (const auto& [name, member] : problem_number_fields) {
+    const auto& flag = this->*member;
+    if (!flag) continue;
+    const std::string value = name == "tiles"    ? both_sides(said.q_tiles, said.kv_tiles)
+                              : name == "seqlen" ? both_sides(said.seqlen_q, said.seqlen_k)
+                                                 : both_sides(said.*member, said.*member);
+    const bool tile_size = member == &ProblemFields::tile_q || member == &ProblemFields::tile_kv;
+    if (value == fmt::to_string(*flag) || (value.empty() && tile_size && said.seqlen_q)) continue;
+    throw BadInput(fmt::format(
+        "--{} {}: {}; leave the flag out", name, *flag,
+        value.empty() ? fmt::format("{} is measured in {}", source, said.seqlen_q ? "tokens" : "tiles")
+                      : fmt::format("it is {} in {}", value, source)));
+  }
+}
+
 void ScheduleFlags::add_to(CLI::App& command) {
   command
       .add_option("--schedule", schedule, fmt::format("{} or FILE.json", fmt::join(schedule_names(), ", ")))
       ->group(schedule_group);
-  add_machine_to(command);
+  add_unnamed_to(command);
 }
 
-void ScheduleFlags::add_machine_to(CLI::App& command) {
+void ScheduleFlags::add_unnamed_to(CLI::App& command) {
   command.add_option("--sms", sms, "SMs [the kv tiles of a problem in tiles, else 132]")
       ->group(schedule_group);
   command
-      .add_option("--group", group,
-                  "grouped-query: a chain per q head whose dK and dV add up in order, or one gathered chain")
+      .add_option(
+          "--group", group,
+          "chains of grouped-query heads: one per q head, whose dK and dV add up in order, or one gathered "
+          "[per-head]")
       ->check(CLI::IsMember({"per-head", "gathered"}))
-      ->capture_default_str()
       ->group(schedule_group);
 }
 
@@ -107,16 +134,25 @@ bool ScheduleFlags::is_file() const {
   return schedule && schedule->ends_with(".json");
 }
 
+ScheduleFile ScheduleFlags::read() const {
+  ScheduleFile file = read_schedule(*schedule);
+  const auto contradict = [&](std::string_view flag, const auto& value, const auto& other) {
+    throw BadInput(fmt::format("--{} {}: it is {} in {}; leave the flag out", flag, value, other, *schedule));
+  };
+  if (sms && *sms != file.schedule.sms) contradict("sms", *sms, file.schedule.sms);
+  const std::string_view its_group =
+      file.schedule.group_mode == GroupMode::gathered ? "gathered" : "per-head";
+  if (group && *group != its_group) contradict("group", *group, its_group);
+  return file;
+}
+
 PlannedSchedule ScheduleFlags::make(const ProblemFlags& flags, const std::string& fallback) const {
   if (is_file()) {
-    ScheduleFile file = read_schedule(*schedule);
-    if (flags.given() && make_problem(flags) != file.problem) {
-      throw BadInput(fmt::format(
-          "{}: is for another problem than the flags describe; leave the problem flags out", *schedule));
-    }
-    if (sms && *sms != file.schedule.sms) {
-      throw BadInput(
-          fmt::format("--sms {}: {} is for {} SMs; leave the flag out", *sms, *schedule, file.schedule.sms));
+    ScheduleFile file = read();
+    flags.require_sizes(sizes_of(file.problem), *schedule);
+    if (flags.mask && parse_mask(*flags.mask) != file.problem.mask) {
+      throw BadInput(fmt::format("--mask {}: it is {} in {}; leave the flag out", *flags.mask,
+                                 to_string(file.problem.mask), *schedule));
     }
     TileMap tiles(file.problem);
     return {std::move(file.problem), std::move(tiles), std::move(file.schedule), true};
@@ -130,13 +166,25 @@ PlannedSchedule ScheduleFlags::make(const ProblemFlags& flags, const std::string
 Schedule ScheduleFlags::make(const Problem& problem, const TileMap& tiles,
                              const std::string& fallback) const {
   if (!is_file()) return make_schedule(schedule.value_or(fallback), problem, tiles, options(problem));
-  ScheduleFile file = read_schedule(*schedule);
+  ScheduleFile file = read();
   if (file.problem != problem) {
     throw BadInput(fmt::format("{}: is a schedule for another problem (mask {}, {} x {} tiles)", *schedule,
                                to_string(file.problem.mask), file.problem.q_tiles(),
                                file.problem.kv_tiles()));
   }
   return std::move(file.schedule);
+}
+
+void refuse_choices(std::string_view recipe, const ScheduleFlags& schedule,
+                    const std::optional<std::int64_t>& tile_q, const std::optional<std::int64_t>& tile_kv) {
+  if (recipe != "fa2-torch") return;
+  for (const auto& [flag, given] :
+       {std::pair("--schedule", schedule.schedule.has_value()),
+        std::pair("--group", schedule.group.has_value()), std::pair("--tile-q", tile_q.has_value()),
+        std::pair("--tile-kv", tile_kv.has_value())})
+    if (given)
+      throw BadInput(
+          fmt::format("{}: recipe fa2-torch has a schedule and tiles of its own; leave the flag out", flag));
 }
 
 void CostFlags::add_to(CLI::App& command) {
@@ -180,6 +228,12 @@ Costs CostFlags::costs() const {
   }
   if (jitter) costs.jitter = parse_jitter(*jitter);
   return costs;
+}
+
+void PlanFlags::add_to(CLI::App& command) {
+  problem.add_to(command);
+  schedule.add_to(command);
+  costs.add_to(command);
 }
 
 }  // namespace dashlab::cli

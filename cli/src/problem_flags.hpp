@@ -9,6 +9,7 @@
 #include "dashlab/core/costs.hpp"
 #include "dashlab/core/problem_fields.hpp"
 #include "dashlab/core/schedule.hpp"
+#include "dashlab/core/schedule_file.hpp"
 
 namespace dashlab::cli {
 
@@ -18,7 +19,13 @@ struct ProblemFlags : ProblemFields {
   void add_to(CLI::App& command);
   /// Whether any of them was given.
   [[nodiscard]] bool given() const;
+  /// Throws BadInput for a length, a tile size or a count that is not what `source`, e.g. a file, says. Tile
+  /// sizes are free where it says none.
+  void require_sizes(const ProblemFields& said, const std::string& source) const;
 };
+
+/// fields_of() with every size, also those of their default value.
+ProblemFields sizes_of(const Problem& problem);
 
 /// A schedule with the problem and the tiles it is for.
 struct PlannedSchedule {
@@ -30,25 +37,31 @@ struct PlannedSchedule {
 
 /// --schedule NAME|FILE --sms N --group per-head|gathered.
 struct ScheduleFlags {
-  std::optional<std::string> schedule;
+  std::optional<std::string> schedule, group;
   std::optional<std::uint32_t> sms;
-  std::string group = "per-head";
 
   void add_to(CLI::App& command);
-  /// --sms and --group alone, for commands that choose the schedule themselves.
-  void add_machine_to(CLI::App& command);
+  /// Without --schedule, for commands that take all of them or make their own.
+  void add_unnamed_to(CLI::App& command);
   /// --sms, or its default: the kv tiles for a problem in tiles, else 132.
   [[nodiscard]] std::uint32_t sms_for(const Problem& problem) const;
   [[nodiscard]] ScheduleOptions options(const Problem& problem) const;
   /// Whether --schedule names a file.
   [[nodiscard]] bool is_file() const;
   /// Builds the named schedule (`fallback` when none is named) or reads the file. A file brings its own
-  /// problem; problem flags that contradict it are refused.
+  /// problem, SMs and group; flags that contradict it are refused.
   [[nodiscard]] PlannedSchedule make(const ProblemFlags& problem, const std::string& fallback) const;
   /// The same for a problem that is known already; a file must be for that problem.
   [[nodiscard]] Schedule make(const Problem& problem, const TileMap& tiles,
                               const std::string& fallback) const;
+
+ private:
+  [[nodiscard]] ScheduleFile read() const;
 };
+
+/// Throws BadInput for a flag that chooses what recipe fa2-torch decides itself.
+void refuse_choices(std::string_view recipe, const ScheduleFlags& schedule,
+                    const std::optional<std::int64_t>& tile_q, const std::optional<std::int64_t>& tile_kv);
 
 /// --compute --compute-partial --reduce --chain --link --model serial|overlapped:D --jitter SIGMA:SEED.
 struct CostFlags {
@@ -57,6 +70,15 @@ struct CostFlags {
 
   void add_to(CLI::App& command);
   [[nodiscard]] Costs costs() const;
+};
+
+/// What every command that plans takes.
+struct PlanFlags {
+  ProblemFlags problem;
+  ScheduleFlags schedule;
+  CostFlags costs;
+
+  void add_to(CLI::App& command);
 };
 
 }  // namespace dashlab::cli

@@ -14,15 +14,13 @@
 #include "dashlab/viz/scale.hpp"
 #include "dashlab/viz/timeline_file.hpp"
 #include "dashlab/viz/timeline_picture.hpp"
+#include "flag_checks.hpp"
 #include "plan_report.hpp"
 
 namespace dashlab::cli {
 namespace {
 
-struct Options {
-  ProblemFlags problem;
-  ScheduleFlags schedule;
-  CostFlags costs;
+struct Options : PlanFlags {
   std::string view;
   std::string output;
   std::string title;
@@ -70,10 +68,12 @@ std::vector<std::string> wanted_schedules(const Options& options) {
     if (std::filesystem::exists(text)) return {text};
     for (std::size_t begin = 0; begin <= text.size();) {
       const std::size_t end = std::min(text.find(',', begin), text.size());
-      if (end > begin) names.push_back(text.substr(begin, end - begin));
+      if (end == begin)
+        throw BadInput(
+            fmt::format("--schedule {}: a name is missing at a comma; name schedules or files", text));
+      names.push_back(text.substr(begin, end - begin));
       begin = end + 1;
     }
-    if (names.empty()) throw BadInput("--schedule: the list is empty; name a schedule or a file");
   }
   return names;
 }
@@ -146,9 +146,6 @@ viz::Picture dag_of(const Options& options, const Run& run) {
 
 std::filesystem::path write_picture(const Options& options, const std::vector<Run>& runs) {
   const std::string view = !options.view.empty() ? options.view : runs.size() > 1 ? "compare" : "timeline";
-  if (runs.size() > 1 && view != "compare")
-    throw BadInput(
-        fmt::format("--view {} draws one schedule: name one with --schedule, or take --view compare", view));
   if (view == "dag") {
     dag_of(options, runs.front()).write(options.output);
     return options.output;
@@ -218,6 +215,9 @@ void render(const Options& options, Context& context) {
   }
   std::vector<Run> runs = make_runs(options);
   add_measured(options, runs);
+  if (runs.size() > 1 && !options.view.empty() && options.view != "compare")
+    throw BadInput(fmt::format(
+        "--view {} draws one schedule: name one with --schedule, or take --view compare", options.view));
   const std::filesystem::path written = is_page(options)    ? write_page(options, runs)
                                         : is_trace(options) ? write_trace(options, runs)
                                                             : write_picture(options, runs);
@@ -230,9 +230,7 @@ void render(const Options& options, Context& context) {
 void add_render(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("render", "Draw a schedule: timeline, DAG, compare sheet");
   auto options = std::make_shared<Options>();
-  options->problem.add_to(*command);
-  options->schedule.add_to(*command);
-  options->costs.add_to(*command);
+  options->add_to(*command);
   command
       ->add_option("--view", options->view,
                    "timeline (one schedule), dag, or compare (several: --schedule A,B,..., or all that fit)")
@@ -250,7 +248,11 @@ void add_render(CLI::App& app, Context& context) {
   command->footer(
       "Example: dashlab render --mask causal --tiles 8 --heads 4 --schedule ascending,symmetric-shift -o "
       "compare.svg");
-  command->callback([options, &context] { render(*options, context); });
+  command->callback([options, command, &context] {
+    if (is_page(*options) || is_trace(*options) || options->view == "dag")
+      refuse_given(*command, {"--no-critical-path"}, "only timeline and compare outline a critical path");
+    render(*options, context);
+  });
 }
 
 }  // namespace dashlab::cli

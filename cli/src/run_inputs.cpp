@@ -9,31 +9,14 @@ namespace dashlab::cli {
 
 namespace {
 
-/// A size that the file gives, which a flag may repeat but not contradict.
-void take_size(std::optional<std::int64_t>& field, const char* flag, std::int64_t value,
-               const std::string& file) {
-  if (field && *field != value)
-    throw BadInput(
-        fmt::format("--{} {}: the tensors of {} say {}; leave the flag out", flag, *field, file, value));
-  field = value;
-}
-
 /// The problem flags, completed with the shapes in the file.
 ProblemFlags with_file(ProblemFlags flags, const SafetensorsFile& file, const AttentionInputs& tensors) {
-  const Problem shapes = problem_of(tensors);
-  if (flags.tiles || flags.q_tiles || flags.kv_tiles)
-    throw BadInput("--tiles: tensors are measured in tokens; leave the flag out");
-  if (flags.seqlen && (*flags.seqlen != shapes.seqlen_q || *flags.seqlen != shapes.seqlen_k))
-    throw BadInput(
-        fmt::format("--seqlen {}: the tensors of {} have {} queries and {} keys; leave the flag out",
-                    *flags.seqlen, file.path(), shapes.seqlen_q, shapes.seqlen_k));
+  ProblemFields shapes = sizes_of(problem_of(tensors));
+  shapes.tile_q.reset(), shapes.tile_kv.reset();
+  flags.require_sizes(shapes, file.path());
   flags.seqlen.reset();
-  take_size(flags.seqlen_q, "seqlen-q", shapes.seqlen_q, file.path());
-  take_size(flags.seqlen_k, "seqlen-k", shapes.seqlen_k, file.path());
-  take_size(flags.batch, "batch", shapes.batch, file.path());
-  take_size(flags.heads, "heads", shapes.heads, file.path());
-  take_size(flags.kv_heads, "kv-heads", shapes.kv_heads, file.path());
-  take_size(flags.head_dim, "head-dim", shapes.head_dim, file.path());
+  for (const auto& [name, member] : problem_number_fields)
+    if (shapes.*member) flags.*member = shapes.*member;
   if (!flags.mask) flags.mask = file.metadata("mask");
   return flags;
 }
@@ -46,15 +29,12 @@ void take_tiles(ProblemFlags& flags, const std::string& recipe, bool kernel_tile
   if (!flags.tile_kv) flags.tile_kv = own.kv;
 }
 
-/// The problem and the schedule. fa2-torch has a schedule of its own, so any name that fits the problem will
-/// do.
+/// The problem and the schedule. fa2-torch makes its schedule itself, so any that fits the problem will do.
 PlannedSchedule make_plan(ProblemFlags problem, const ScheduleFlags& schedule, const InputFlags& input,
                           bool kernel_tiles) {
   if (schedule.is_file()) return schedule.make(problem, "");
   take_tiles(problem, input.recipe, kernel_tiles);
   const std::string fallback(recipe_schedule(input.recipe, make_problem(problem)));
-  if (input.recipe == "fa2-torch" && schedule.schedule)
-    throw BadInput("--schedule: recipe fa2-torch has a schedule of its own; leave the flag out");
   return schedule.make(problem, fallback.empty() ? "descending" : fallback);
 }
 
@@ -68,15 +48,26 @@ void InputFlags::add_to(CLI::App& command) {
                      "hopper-bf16, hopper-fp16 or ieee-fp32 [the file's type, else hopper-bf16]");
   command.add_option("--recipe", recipe, "dashlab, fa3 or fa2-torch")->capture_default_str();
   command.add_option("--forward", forward,
-                     "recipe that makes o and lse [--recipe; not used if the file has them]");
+                     "recipe that makes o and lse [the file's o and lse, else --recipe]");
   command.add_option("--scale", scale, "scale of the scores [1/sqrt(head dim)]");
   command.add_option("--arrival", arrival,
                      "random:SEED: add dQ in the order of a random run, as atomics would");
 }
 
-RunInputs make_run(const ProblemFlags& problem, const ScheduleFlags& schedule, const InputFlags& input,
-                   RunFlags& run, const RunPreferences& preferences) {
+void ComputeFlags::add_to(CLI::App& command, const std::string& format) {
+  problem.add_to(command);
+  schedule.add_to(command);
+  input.add_to(command);
+  run.add_to(command);
+  command.add_flag("--json", json, "print " + format);
+}
+
+RunInputs make_run(ComputeFlags& all, const RunPreferences& preferences) {
+  auto& [problem, schedule, input, run, json] = all;
   check_recipe(input.recipe);
+  refuse_choices(input.recipe, schedule, problem.tile_q, problem.tile_kv);
+  if (input.arrival && input.recipe == "fa2-torch")
+    throw BadInput("--arrival: recipe fa2-torch adds in a fixed order; leave the flag out");
   if (input.forward) check_recipe(*input.forward);
   std::unique_ptr<SafetensorsFile> file;
   AttentionInputs tensors;
@@ -105,10 +96,12 @@ RunInputs make_run(const ProblemFlags& problem, const ScheduleFlags& schedule, c
   if (input.arrival)
     inputs.plan.schedule = arrival_order(p, inputs.plan.schedule, parse_arrival(*input.arrival));
 
-  std::optional<std::string> scale = input.scale;
-  if (!scale && inputs.file) scale = inputs.file->metadata("scale");
-  inputs.run = {input.recipe, scale ? parse_scale(*scale, "--scale") : default_scale(p.head_dim),
-                schedule.sms_for(p)};
+  const auto noted = inputs.file ? inputs.file->metadata("scale") : std::nullopt;
+  inputs.run = {input.recipe,
+                input.scale ? parse_scale(*input.scale, "--scale")
+                : noted     ? parse_scale(*noted, inputs.file->path() + ": metadata 'scale'")
+                            : default_scale(p.head_dim),
+                inputs.plan.schedule.sms};
 
   if (!inputs.file) {
     inputs.seeded = make_inputs(p, dtype, input.seed.value_or(0), run.control("inputs"));
@@ -149,6 +142,17 @@ Metadata RunInputs::metadata(const InputFlags& flags) const {
   }
   if (!file) out["seed"] = fmt::to_string(flags.seed.value_or(0));
   if (flags.arrival) out["arrival"] = *flags.arrival;
+  return out;
+}
+
+std::vector<std::pair<std::string, TensorView>> computed_tensors(const RunInputs& inputs,
+                                                                 const Gradients& gradients) {
+  std::vector<std::pair<std::string, TensorView>> out{
+      {"dq", gradients.dq.view()}, {"dk", gradients.dk.view()}, {"dv", gradients.dv.view()}};
+  if (inputs.forward) {
+    out.emplace_back("o", inputs.forward->o.view());
+    out.emplace_back("lse", inputs.forward->lse.view());
+  }
   return out;
 }
 

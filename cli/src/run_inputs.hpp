@@ -25,6 +25,18 @@ struct InputFlags {
   void add_to(CLI::App& command);
 };
 
+/// What every command that computes takes: the flags of problem, schedule and inputs, --threads and --json.
+struct ComputeFlags {
+  ProblemFlags problem;
+  ScheduleFlags schedule;
+  InputFlags input;
+  RunFlags run;
+  bool json = false;
+
+  /// `format` is what --json prints.
+  void add_to(CLI::App& command, const std::string& format);
+};
+
 /// Owns everything a run reads. o and lse come from the file or from the forward recipe.
 struct RunInputs {
   RecipeRun run;
@@ -49,8 +61,11 @@ struct RunPreferences {
 };
 
 /// Throws BadInput where flags, file and recipe contradict each other.
-RunInputs make_run(const ProblemFlags& problem, const ScheduleFlags& schedule, const InputFlags& input,
-                   RunFlags& run, const RunPreferences& preferences = {});
+RunInputs make_run(ComputeFlags& flags, const RunPreferences& preferences = {});
+
+/// What a run computed: the gradients, and o and lse where they were not given.
+std::vector<std::pair<std::string, TensorView>> computed_tensors(const RunInputs& inputs,
+                                                                 const Gradients& gradients);
 
 /// The tensors of a saved run, in the order in which they are written.
 std::vector<std::pair<std::string, TensorView>> saved_tensors(const RunInputs& inputs,

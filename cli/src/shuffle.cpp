@@ -16,13 +16,8 @@ namespace dashlab::cli {
 
 namespace {
 
-struct Options {
-  ProblemFlags problem;
-  ScheduleFlags schedule;
-  InputFlags input;
-  RunFlags run;
+struct Options : ComputeFlags {
   int runs = 20;
-  bool json = false;
 };
 
 /// What a number of runs showed.
@@ -87,7 +82,7 @@ void run(Options& o, Context& context) {
   if (o.input.arrival) throw BadInput("--arrival: shuffle draws its own orders; leave the flag out");
   if (o.input.recipe == "fa2-torch")
     throw BadInput("--recipe fa2-torch has a fixed order; use dashlab or fa3");
-  const RunInputs inputs = make_run(o.problem, o.schedule, o.input, o.run);
+  const RunInputs inputs = make_run(o);
   const Problem& problem = inputs.plan.problem;
   const std::uint64_t seed = o.input.seed.value_or(0);
   const Spread shuffled = spread_of(inputs, o, [&](int i) {
@@ -95,7 +90,7 @@ void run(Options& o, Context& context) {
   });
   const Schedule fixed =
       inputs.plan.schedule.dq_mode == DqMode::arrival
-          ? make_schedule("ascending", problem, inputs.plan.tiles, {inputs.run.sms, GroupMode::per_head})
+          ? make_schedule("ascending", problem, inputs.plan.tiles, o.schedule.options(problem))
           : inputs.plan.schedule;
   const Spread ordered = spread_of(inputs, o, [&](int) { return fixed; });
   const auto elements = static_cast<double>(inputs.tensors.q.elements());
@@ -129,17 +124,14 @@ void run(Options& o, Context& context) {
 void add_shuffle(CLI::App& app, Context& context) {
   auto o = std::make_shared<Options>();
   auto* command = app.add_subcommand("shuffle", "Count how many different dQ random arrival gives");
-  o->problem.add_to(*command);
-  o->schedule.add_to(*command);
-  o->input.add_to(*command);
+  o->add_to(*command, "dashlab.shuffle/1");
   command->add_option("--runs", o->runs, "runs of each kind")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  o->run.add_to(*command);
-  command->add_flag("--json", o->json, "print dashlab.shuffle/1");
   command->footer("Example: dashlab shuffle --runs 20 --seqlen 1024 --head-dim 64");
   command->callback([o, &context] {
-    if (!o->problem.given() && !o->input.input) o->problem.seqlen = 1024, o->problem.head_dim = 64;
+    if (!o->problem.given() && !o->input.input && !o->schedule.is_file())
+      o->problem.seqlen = 1024, o->problem.head_dim = 64;
     run(*o, context);
   });
 }

@@ -47,7 +47,8 @@ void add_verify(CLI::App& app, Context& context) {
   auto* command =
       app.add_subcommand("verify", "Check a schedule file: complete, orders whole, free of deadlock");
   command->add_option("FILE", o->file, "schedule file (dashlab.schedule/1)")->required();
-  command->add_option("--resident", o->resident, "CTAs that fit on the GPU at once [the schedule's SMs]");
+  command->add_option("--resident", o->resident, "CTAs that fit on the GPU at once [the schedule's SMs]")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
   command->add_flag("--json", o->json, "print dashlab.verify/1");
   command->footer("Example: dashlab verify my-schedule.json");
   command->callback([o, &context] {

@@ -4,10 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
-#include <fstream>
 #include <optional>
+#include <sstream>
 
 #include "dashlab/core/error.hpp"
+#include "dashlab/core/whole_file.hpp"
 
 namespace dashlab {
 namespace {
@@ -72,11 +73,10 @@ DocumentsMask parse_documents(std::string_view text, std::string_view lengths) {
 }
 
 // One line per q tile, one 0 or 1 per kv tile; blanks between cells and lines that begin with # are skipped.
-BlocksMask parse_blocks(std::string_view text, std::string_view file) {
+BlocksMask parse_blocks(std::string_view file) {
   BlocksMask mask;
   mask.file = file;
-  std::ifstream in(mask.file);
-  if (!in) throw BadInput(fmt::format("--mask '{}': cannot read the file; check its name", text));
+  std::istringstream in(read_file(mask.file));
   std::string line;
   for (std::size_t number = 1; std::getline(in, line); ++number) {
     std::uint32_t cells = 0;
@@ -121,7 +121,8 @@ Mask parse_mask(std::string_view text) {
   if (text == "causal") return CausalMask{};
   if (kind == "window") return parse_window(text, rest);
   if (kind == "documents") return parse_documents(text, rest);
-  if (kind == "blocks") return parse_blocks(text, rest);
+  if (kind == "blocks" && rest.empty()) bad_mask(text, "the file is missing");
+  if (kind == "blocks") return parse_blocks(rest);
   bad_mask(text, "unknown mask");
 }
 

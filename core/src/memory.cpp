@@ -13,7 +13,7 @@ void require_memory(std::uint64_t bytes, std::string_view what) {
   if (bytes <= installed) return;
   constexpr double gib = 1 << 30;
   throw EnvironmentError(
-      fmt::format("{} needs {:.0f} GiB of memory and this machine has {:.0f}; use larger tiles, "
+      fmt::format("{} needs at least {:.0f} GiB of memory and this machine has {:.0f}; use larger tiles, "
                   "shorter sequences or fewer heads",
                   what, static_cast<double>(bytes) / gib, static_cast<double>(installed) / gib));
 }

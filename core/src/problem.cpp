@@ -3,21 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "dashlab/core/error.hpp"
+#include "ranges.hpp"
 
 namespace dashlab {
 namespace {
-
-constexpr std::int64_t max_count = std::numeric_limits<std::uint32_t>::max() - 1;
-
-void check_range(std::string_view flag, std::int64_t value, std::int64_t low, std::int64_t high) {
-  if (value < low || value > high) {
-    throw BadInput(fmt::format("--{} {}: must lie in {}..{}", flag, value, low, high));
-  }
-}
 
 std::int64_t total_length(const DocumentsMask& mask) {
   return std::accumulate(mask.documents.begin(), mask.documents.end(), std::int64_t{0},
@@ -25,6 +17,11 @@ std::int64_t total_length(const DocumentsMask& mask) {
 }
 
 }  // namespace
+
+void check_range(std::string_view flag, std::int64_t value, std::int64_t low, std::int64_t high) {
+  if (value < low || value > high)
+    throw BadInput(fmt::format("--{} {}: must lie in {}..{}", flag, value, low, high));
+}
 
 Problem tile_problem(std::int64_t q_tiles, std::int64_t kv_tiles, std::int64_t heads, Mask mask) {
   Problem problem;
@@ -41,12 +38,11 @@ Problem tile_problem(std::int64_t q_tiles, std::int64_t kv_tiles, std::int64_t h
 }
 
 void check(const Problem& p) {
-  constexpr std::int64_t max_length = std::int64_t{1} << 40;
   check_range("batch", p.batch, 1, max_count);
   check_range("heads", p.heads, 1, max_count);
   check_range("kv-heads", p.kv_heads, 1, p.heads);
-  check_range(p.in_tiles ? "q-tiles" : "seqlen-q", p.seqlen_q, 0, max_length);
-  check_range(p.in_tiles ? "kv-tiles" : "seqlen-k", p.seqlen_k, 0, max_length);
+  check_range(p.in_tiles ? "q-tiles" : "seqlen-q", p.seqlen_q, 0, max_length(p.in_tiles));
+  check_range(p.in_tiles ? "kv-tiles" : "seqlen-k", p.seqlen_k, 0, max_length(p.in_tiles));
   check_range("head-dim", p.head_dim, 1, 1 << 16);
   check_range("tile-q", p.tile_q, 1, 1 << 20);
   check_range("tile-kv", p.tile_kv, 1, 1 << 20);

@@ -1,12 +1,16 @@
 #include "dashlab/core/problem_fields.hpp"
 
+#include <fmt/format.h>
+
 #include "dashlab/core/error.hpp"
+#include "ranges.hpp"
 
 namespace dashlab {
 namespace {
 
-std::optional<std::int64_t> first_of(const std::optional<std::int64_t>& a,
-                                     const std::optional<std::int64_t>& b) {
+using Field = std::optional<std::int64_t>;
+
+Field first_of(const Field& a, const Field& b) {
   return a ? a : b;
 }
 
@@ -14,6 +18,13 @@ std::int64_t documents_length(const DocumentsMask& mask) {
   std::int64_t sum = 0;
   for (const auto& document : mask.documents) sum += document.length;
   return sum;
+}
+
+// --tiles or --seqlen, which one of a side replaces.
+void check_both(std::string_view flag, const Field& both, const Field& q, const Field& k, bool in_tiles) {
+  if (!both) return;
+  check_range(flag, *both, 0, max_length(in_tiles));
+  if (q && k) throw BadInput(fmt::format("--{}: both sides have flags of their own; leave it out", flag));
 }
 
 }  // namespace
@@ -28,6 +39,8 @@ Problem make_problem(const ProblemFields& f) {
   if (tiles_given && tokens_given) {
     throw BadInput("--tiles and --seqlen: a problem is given in tiles or in tokens; leave one out");
   }
+  check_both("tiles", f.tiles, f.q_tiles, f.kv_tiles, true);
+  check_both("seqlen", f.seqlen, f.seqlen_q, f.seqlen_k, false);
   p.in_tiles = !tokens_given && (tiles_given || blocks != nullptr || !(f.tile_q || f.tile_kv));
   if (p.in_tiles && (f.tile_q || f.tile_kv)) {
     throw BadInput(

@@ -11,6 +11,7 @@
 #include "dashlab/core/error.hpp"
 #include "dashlab/core/problem_fields.hpp"
 #include "dashlab/core/schedule_file.hpp"
+#include "dashlab/core/strict_json.hpp"
 #include "dashlab/core/tile_map.hpp"
 #include "memory.hpp"
 
@@ -21,30 +22,6 @@ using nlohmann::json;
 
 constexpr std::string_view format_name = "dashlab.schedule/1";
 constexpr int deepest = 7;  // {chains: [[ {steps: [ {q: [ number ]} ]} ]]}
-
-// Parses JSON with comments and refuses what nlohmann's parser lets pass: repeated keys and needless depth.
-json parse_strictly(std::string_view text, std::string_view source) {
-  std::vector<std::set<std::string>> keys;
-  const auto watch = [&](int depth, json::parse_event_t event, json& value) {
-    if (depth > deepest) throw BadInput(fmt::format("{}: nested too deeply for a schedule", source));
-    if (event == json::parse_event_t::object_start) {
-      keys.resize(static_cast<std::size_t>(depth) + 1);
-      keys.back().clear();
-    } else if (event == json::parse_event_t::key) {
-      auto& seen = keys.at(static_cast<std::size_t>(depth) - 1);
-      if (!seen.insert(value.get<std::string>()).second) {
-        throw BadInput(
-            fmt::format("{}: the key \"{}\" stands twice in one object", source, value.get<std::string>()));
-      }
-    }
-    return true;
-  };
-  try {
-    return json::parse(text.begin(), text.end(), watch, true, true);
-  } catch (const json::exception& error) {
-    throw BadInput(fmt::format("{}: no JSON: {}", source, error.what()));
-  }
-}
 
 // A value with the path that leads to it.
 class Node {
@@ -266,7 +243,7 @@ class Reader {
 }  // namespace
 
 ScheduleFile parse_schedule(std::string_view text, std::string_view source) {
-  const json document = parse_strictly(text, source);
+  const json document = parse_strict_json(text, source, deepest);
   const Node root(document, source, "");
   root.only_keys(
       {"format", "name", "problem", "sms", "placement", "dq", "group", "chains", "reduce", "group_reduce"});

@@ -44,9 +44,11 @@ TileClass tile_class(const Problem& p, const VisibleKeys& visible, std::int64_t 
 // Two 32-bit indices and the class, the latter once more while building.
 constexpr std::uint64_t bytes_per_tile = 10;
 
+// Counts no further than any machine goes, so that an absurd size is refused at once.
 std::uint64_t count_tiles(const Problem& p, const VisibleKeys& visible) {
+  constexpr std::uint64_t enough = (std::uint64_t{1} << 50) / bytes_per_tile;
   std::uint64_t count = 0;
-  for (std::int64_t q = 0; q < p.q_tiles(); ++q) {
+  for (std::int64_t q = 0; q < p.q_tiles() && count < enough; ++q) {
     const KeyRange keys = reach_of_row(p, visible, q).any;
     if (keys.begin < keys.end) {
       count += static_cast<std::uint64_t>((keys.end - 1) / p.tile_kv - keys.begin / p.tile_kv + 1);
@@ -60,11 +62,14 @@ std::uint64_t count_tiles(const Problem& p, const VisibleKeys& visible) {
 TileMap::TileMap(const Problem& problem)
     : q_tiles_(static_cast<std::uint32_t>(problem.q_tiles())),
       kv_tiles_(static_cast<std::uint32_t>(problem.kv_tiles())),
-      column_begin_(kv_tiles_ + std::size_t{1}),
       row_begin_{0} {
   const auto* blocks = std::get_if<BlocksMask>(&problem.mask);
   const VisibleKeys visible(problem);
-  if (!blocks) require_memory(bytes_per_tile * count_tiles(problem, visible), "the tile map");
+  const std::uint64_t index_bytes =
+      sizeof(std::uint64_t) * (std::uint64_t{q_tiles_} + 2 * std::uint64_t{kv_tiles_});
+  const std::uint64_t count = blocks ? 0 : count_tiles(problem, visible);
+  require_memory(index_bytes + bytes_per_tile * count, "the tile map");
+  column_begin_.resize(kv_tiles_ + std::size_t{1});
   std::vector<TileClass> row_class;
   for (std::uint32_t q = 0; q < q_tiles_; ++q) {
     const RowReach reach =

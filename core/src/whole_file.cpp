@@ -1,16 +1,25 @@
 #include "dashlab/core/whole_file.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "dashlab/core/error.hpp"
 
 namespace dashlab {
+namespace {
+
+constexpr std::string_view own_descriptors = "/proc/self/fd";
+
+}  // namespace
 
 std::string read_file(const std::filesystem::path& path) {
   std::error_code error;
@@ -25,8 +34,59 @@ std::string read_file(const std::filesystem::path& path) {
   return std::move(content).str();
 }
 
-void fail_to_write(const std::filesystem::path& path, std::string_view what, int error_number) {
-  const std::string reason = fmt::format("{}: {} ({})", path.string(), what, std::strerror(error_number));
+WholeFile::WholeFile(const std::filesystem::path& path) : path_(path), aim_(path) {
+  constexpr int most_links = 40;  // as the kernel follows
+  std::error_code error;
+  for (int links = 0; std::filesystem::is_symlink(aim_, error); ++links) {
+    if (links == most_links) fail("cannot be followed", ELOOP);
+    aim_ = aim_.parent_path() / std::filesystem::read_symlink(aim_, error);
+  }
+  if (std::filesystem::is_directory(aim_, error)) fail("is no regular file", EISDIR);
+  if (std::filesystem::exists(aim_, error) && !std::filesystem::is_regular_file(aim_, error))
+    fail("is no regular file", EEXIST);
+  static std::atomic<unsigned> number{0};
+  temporary_ = aim_.parent_path() / fmt::format(".dashlab-{}-{}.tmp", getpid(), number++);
+#if defined(O_TMPFILE)
+  const std::filesystem::path folder = aim_.has_parent_path() ? aim_.parent_path() : ".";
+  if (std::filesystem::exists(own_descriptors, error))
+    file_ = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+#endif
+  if (file_ >= 0) return;
+  file_ = ::open(temporary_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
+  if (file_ < 0) fail("cannot be created", errno);
+  named_ = true;
+}
+
+WholeFile::~WholeFile() {
+  if (file_ >= 0) ::close(file_);
+  if (named_) ::unlink(temporary_.c_str());
+}
+
+void WholeFile::write(std::string_view bytes) {
+  constexpr std::size_t most_bytes = 1 << 30;  // some systems refuse 2 GiB at once
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file_, bytes.data(), std::min(bytes.size(), most_bytes));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) fail("cannot be written", errno);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void WholeFile::commit() {
+  if (!named_) {
+    const std::string nameless = fmt::format("{}/{}", own_descriptors, file_);
+    ::unlink(temporary_.c_str());
+    if (::linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) != 0)
+      fail("cannot be put in place", errno);
+    named_ = true;
+  }
+  if (::close(std::exchange(file_, -1)) != 0) fail("cannot be written", errno);
+  if (::rename(temporary_.c_str(), aim_.c_str()) != 0) fail("cannot be put in place", errno);
+  named_ = false;
+}
+
+void WholeFile::fail(std::string_view what, int error_number) const {
+  const std::string reason = fmt::format("{}: {} ({})", path_.string(), what, std::strerror(error_number));
   switch (error_number) {
     case EACCES:
     case EEXIST:
@@ -43,29 +103,10 @@ void fail_to_write(const std::filesystem::path& path, std::string_view what, int
   }
 }
 
-void require_replaceable(const std::filesystem::path& path) {
-  std::error_code error;
-  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
-    fail_to_write(path, "is no regular file", EEXIST);
-  }
-}
-
 void write_file(const std::filesystem::path& path, std::string_view content) {
-  require_replaceable(path);
-  std::error_code error;
-  std::filesystem::path temporary = path;
-  temporary += fmt::format(".{}.tmp", getpid());
-  const auto fail = [&](std::string_view what, int error_number) {
-    std::filesystem::remove(temporary, error);
-    fail_to_write(path, what, error_number);
-  };
-  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-  if (!out) fail("cannot be created", errno);
-  out.write(content.data(), static_cast<std::streamsize>(content.size()));
-  out.close();
-  if (!out) fail("cannot be written", errno);
-  std::filesystem::rename(temporary, path, error);
-  if (error) fail("cannot be put in place", error.value());
+  WholeFile file(path);
+  file.write(content);
+  file.commit();
 }
 
 }  // namespace dashlab

@@ -137,53 +137,51 @@ std::vector<float> known_scales(const Recording& recording, const Problem& probl
   return scales;
 }
 
-std::vector<Candidate> backward_candidates(const Recording& recording, const SearchSpace& space) {
-  std::vector<Candidate> out;
-  std::vector<Mask> masks{FullMask{}, CausalMask{}};
-  if (space.mask) masks = {*space.mask};
-  const bool f32 = recording.inputs.q.dtype == DType::f32;
-  for (const Mask& mask : masks) {
-    Problem problem = problem_of(recording.inputs);
-    problem.mask = mask;
-    for (const float scale : known_scales(recording, problem, space)) {
-      const std::string family = space.recipe.value_or(f32 ? "dashlab" : "fa3");
-      if (family != "fa2-torch") {
-        for (const TileShape shape : known_tiles(problem, space)) {
-          problem.tile_q = shape.q;
-          problem.tile_kv = shape.kv;
-          std::vector<std::string> names = known_schedules(problem);
-          if (space.schedule) names = {*space.schedule};
-          for (const std::string& name : names) out.push_back({{family, scale, space.sms}, problem, name});
-        }
-      }
-      if (!f32 && !space.schedule && (!space.recipe || *space.recipe == "fa2-torch")) {
-        const TileShape own = fa2_backward_tiles(problem.head_dim);
-        problem.tile_q = own.q;
-        problem.tile_kv = own.kv;
-        out.push_back({{"fa2-torch", scale, space.sms}, problem, "fa2-torch"});
-      }
+/// Adds what is worth a try for one mask and one scale.
+void add_backward_candidates(std::vector<Candidate>& out, Problem problem, float scale, bool f32,
+                             const SearchSpace& space) {
+  const std::string family = space.recipe.value_or(f32 ? "dashlab" : "fa3");
+  if (family != "fa2-torch") {
+    for (const TileShape shape : known_tiles(problem, space)) {
+      problem.tile_q = shape.q;
+      problem.tile_kv = shape.kv;
+      std::vector<std::string> names = known_schedules(problem);
+      if (space.schedule) names = {*space.schedule};
+      for (const std::string& name : names) out.push_back({{family, scale, space.sms}, problem, name});
     }
   }
-  return out;
+  // PyTorch's kernel leaves no choice of schedule and tiles.
+  const bool chosen = space.schedule || space.tile_q || space.tile_kv;
+  if (!f32 && !chosen && (!space.recipe || *space.recipe == "fa2-torch")) {
+    const TileShape own = fa2_backward_tiles(problem.head_dim);
+    problem.tile_q = own.q;
+    problem.tile_kv = own.kv;
+    out.push_back({{"fa2-torch", scale, space.sms}, problem, "fa2-torch"});
+  }
 }
 
-std::vector<Candidate> forward_candidates(const Recording& recording, const SearchSpace& space) {
+void add_forward_candidates(std::vector<Candidate>& out, Problem problem, float scale, bool f32,
+                            const SearchSpace& space) {
+  for (const std::string_view recipe : recipe_names()) {
+    if (space.recipe ? *space.recipe != recipe : (recipe == "dashlab") != f32) continue;
+    if (recipe == "fa2-torch" && (space.tile_q || space.tile_kv)) continue;
+    const TileShape own = recipe_tiles(recipe, Pass::forward, problem);
+    problem.tile_q = space.tile_q.value_or(own.q);
+    problem.tile_kv = space.tile_kv.value_or(own.kv);
+    out.push_back({{std::string(recipe), scale, space.sms}, problem, ""});
+  }
+}
+
+std::vector<Candidate> candidates(const Recording& recording, const SearchSpace& space) {
   std::vector<Candidate> out;
   std::vector<Mask> masks{FullMask{}, CausalMask{}};
   if (space.mask) masks = {*space.mask};
   const bool f32 = recording.inputs.q.dtype == DType::f32;
+  const auto add = recording.pass == Pass::forward ? add_forward_candidates : add_backward_candidates;
   for (const Mask& mask : masks) {
     Problem problem = problem_of(recording.inputs);
     problem.mask = mask;
-    for (const float scale : known_scales(recording, problem, space)) {
-      for (const std::string_view recipe : recipe_names()) {
-        if (space.recipe ? *space.recipe != recipe : (recipe == "dashlab") != f32) continue;
-        const TileShape own = recipe_tiles(recipe, Pass::forward, problem);
-        problem.tile_q = space.tile_q.value_or(own.q);
-        problem.tile_kv = space.tile_kv.value_or(own.kv);
-        out.push_back({{std::string(recipe), scale, space.sms}, problem, ""});
-      }
-    }
+    for (const float scale : known_scales(recording, problem, space)) add(out, problem, scale, f32, space);
   }
   return out;
 }
@@ -285,7 +283,7 @@ SearchResult search(const Recording& recording, const SearchSpace& space, const 
   if (recording.pass == Pass::forward) {
     // A forward pass is quick: each candidate is judged whole.
     std::optional<std::int64_t> least;
-    for (Candidate& candidate : forward_candidates(recording, space)) {
+    for (Candidate& candidate : candidates(recording, space)) {
       try {
         const AuditSetup setup = setup_of(candidate, Pass::forward);
         AuditResult verdict = audit(recording, setup, control);
@@ -305,7 +303,7 @@ SearchResult search(const Recording& recording, const SearchSpace& space, const 
       }
     }
   } else {
-    for (Candidate& candidate : backward_candidates(recording, space)) {
+    for (Candidate& candidate : candidates(recording, space)) {
       if (control.stop != nullptr && control.stop->load()) throw Interrupted();
       try {
         try_rows(recording, candidate, sample_rows);

@@ -14,6 +14,7 @@
 #include "dashlab/core/error.hpp"
 #include "dashlab/core/verify.hpp"
 #include "dataflow.hpp"
+#include "once.hpp"
 #include "operands.hpp"
 #include "tile_mask.hpp"
 
@@ -24,7 +25,7 @@ namespace {
 /// A q tile of one head: packed operands, row statistics, and the dQ accumulator.
 template <typename Element>
 struct RowState {
-  std::once_flag packed;
+  Once packed;
   std::atomic<std::uint32_t> uses{0};  ///< tasks still to come
   typename Operands<Element>::Left q_left, dout_left;
   typename Operands<Element>::Right q_right, dout_right;
@@ -35,7 +36,7 @@ struct RowState {
 /// A kv tile of one kv head: packed operands.
 template <typename Element>
 struct ColumnState {
-  std::once_flag packed;
+  Once packed;
   std::atomic<std::uint32_t> uses{0};
   typename Operands<Element>::Right k_transposed, v_transposed, k_right;
 };
@@ -178,8 +179,8 @@ class BackwardRun {
   void execute(const ReadyTask& task, Workspace<Element>& work) {
     RowState<Element>& r = row(task.head, task.q);
     ColumnState<Element>& c = column(task.head, task.kv);
-    std::call_once(r.packed, [&] { pack_row(r, task.head, task.q); });
-    std::call_once(c.packed, [&] { pack_column(c, problem_.kv_head_of(HeadId{task.head}), task.kv); });
+    r.packed.call([&] { pack_row(r, task.head, task.q); });
+    c.packed.call([&] { pack_column(c, problem_.kv_head_of(HeadId{task.head}), task.kv); });
     const int m = q_rows(task.q);
     const int n = kv_rows(task.kv);
     const bool second_pass = schedule_.chains[task.chain].second_pass;

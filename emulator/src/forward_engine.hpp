@@ -15,12 +15,12 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "dashlab/core/problem.hpp"
 #include "dashlab/emulator/attention.hpp"
+#include "once.hpp"
 #include "operands.hpp"
 #include "tile_mask.hpp"
 
@@ -29,7 +29,7 @@ namespace dashlab {
 /// k and v of one kv tile, packed by the first who needs it and dropped by the last.
 template <typename Element>
 struct PackedKv {
-  std::once_flag packed;
+  Once packed;
   std::atomic<std::uint32_t> uses{0};
   typename Operands<Element>::Right k_transposed, v;
 };
@@ -56,7 +56,7 @@ class PackedKvTiles {
 
   const PackedKv<Element>& get(std::uint32_t head, std::int64_t tile) {
     PackedKv<Element>& kv = at(head, tile);
-    std::call_once(kv.packed, [&] {
+    kv.packed.call([&] {
       HeadRows place = head_rows(problem_.seqlen_k, problem_.kv_heads, problem_.head_dim,
                                  problem_.kv_head_of(HeadId{head}));
       place.first += tile * tile_kv_ * place.stride;

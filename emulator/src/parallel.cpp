@@ -1,9 +1,10 @@
-// Workers on OpenMP; on plain threads where OpenMP is missing or switched off (ThreadSanitizer cannot see
-// into its runtime).
+// Workers on OpenMP; on plain threads where OpenMP is missing, switched off (ThreadSanitizer cannot see into
+// its runtime), or would end the program because the machine refuses it a thread.
 #include "dashlab/emulator/parallel.hpp"
 
 #include <algorithm>
 #include <exception>
+#include <latch>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -36,6 +37,27 @@ class FirstFailure {
   std::exception_ptr failure_;
 };
 
+/// Threads with the numbers 1..wanted that do `work`; fewer where the machine refuses one.
+std::vector<std::jthread> start_threads(int wanted, const std::function<void(int)>& work) {
+  std::vector<std::jthread> threads;
+  try {
+    for (int number = 1; number <= wanted; ++number) threads.emplace_back(work, number);
+  } catch (const std::exception&) {  // no thread, or no memory for one: those that run do its share
+  }
+  return threads;
+}
+
+#if defined(_OPENMP)
+/// Whether so many threads can run beside this one.
+bool can_start(int wanted) {
+  std::latch seen(1);
+  const auto threads = start_threads(wanted, [&](int) { seen.wait(); });
+  const bool all = threads.size() == static_cast<std::size_t>(wanted);
+  seen.count_down();
+  return all;
+}
+#endif
+
 }  // namespace
 
 int worker_count(const RunControl& control) {
@@ -48,23 +70,26 @@ int worker_count(const RunControl& control) {
 }
 
 void run_workers(int workers, const std::function<void(int)>& work) {
-  FirstFailure failure;
   if (workers <= 1) {
     work(0);
     return;
   }
+  FirstFailure failure;
+  const auto guarded = [&](int worker) { failure.guard([&] { work(worker); }); };
 #if defined(_OPENMP)
+  // Some to spare: threads of the trial may still be leaving, and others on this machine start threads too.
+  constexpr int spare = 4;
+  if (can_start(workers - 1 + spare)) {
 #pragma omp parallel num_threads(workers)
-  {
-    failure.guard([&] { work(omp_get_thread_num()); });
+    guarded(omp_get_thread_num());
+    failure.rethrow();
+    return;
   }
-#else
-  std::vector<std::jthread> threads;
-  threads.reserve(static_cast<std::size_t>(workers));
-  for (int worker = 0; worker < workers; ++worker)
-    threads.emplace_back([&, worker] { failure.guard([&] { work(worker); }); });
-  threads.clear();
 #endif
+  {
+    const auto others = start_threads(workers - 1, guarded);
+    guarded(0);
+  }
   failure.rethrow();
 }
 

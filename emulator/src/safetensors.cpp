@@ -54,7 +54,7 @@ std::optional<DType> dtype_of(std::string_view name) {
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0)
     throw BadInput(fmt::format("{}: cannot open it ({}); give the path of a safetensors file", path,
                                std::strerror(errno)));
@@ -181,21 +181,6 @@ TensorView SafetensorsFile::tensor(const std::string& name) const {
           entry.aligned_copy.empty() ? map_ + entry.begin : entry.aligned_copy.view().data};
 }
 
-namespace {
-
-void write_all(int fd, const void* data, std::size_t bytes, const std::string& path) {
-  const char* at = static_cast<const char*>(data);
-  while (bytes != 0) {
-    const ssize_t n = ::write(fd, at, std::min<std::size_t>(bytes, std::size_t{1} << 30));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) fail_to_write(path, "cannot be written", errno);
-    at += n;
-    bytes -= static_cast<std::size_t>(n);
-  }
-}
-
-}  // namespace
-
 void write_safetensors(const std::string& path,
                        const std::vector<std::pair<std::string, TensorView>>& tensors,
                        const Metadata& metadata) {
@@ -208,24 +193,16 @@ void write_safetensors(const std::string& path,
                     {"data_offsets", {at, at + view.size_bytes()}}};
     at += view.size_bytes();
   }
-  require_replaceable(path);
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');  // keeps the tensors aligned
-  std::string temporary = path + ".XXXXXX";
-  const Descriptor file(::mkstemp(temporary.data()));
-  if (file.get() < 0) fail_to_write(path, "cannot be created", errno);
-  try {
-    std::byte length[length_bytes];
-    for (std::size_t i = 0; i < length_bytes; ++i) length[i] = static_cast<std::byte>(text.size() >> (8 * i));
-    write_all(file.get(), length, length_bytes, path);
-    write_all(file.get(), text.data(), text.size(), path);
-    for (const auto& [name, view] : tensors) write_all(file.get(), view.data, view.size_bytes(), path);
-    if (::fchmod(file.get(), 0644) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0)
-      fail_to_write(path, "cannot be put in place", errno);
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
+  std::string length(length_bytes, '\0');
+  for (std::size_t i = 0; i < length_bytes; ++i) length[i] = static_cast<char>(text.size() >> (8 * i));
+  WholeFile file(path);
+  file.write(length);
+  file.write(text);
+  for (const auto& [name, view] : tensors)
+    file.write({reinterpret_cast<const char*>(view.data), view.size_bytes()});
+  file.commit();
 }
 
 }  // namespace dashlab

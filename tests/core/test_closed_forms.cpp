@@ -222,3 +222,13 @@ TEST_CASE(
     }
   }
 }
+
+TEST_CASE("A chain costs its SM the same however long it is") {
+  Costs c;
+  c.chain = 2;
+  const Plan pairs(tile_problem(8, 8, 2, CausalMask{}), "symmetric-shift", 8);  // two chains on each SM
+  CHECK(pairs.makespan() == Rational(45, 4));
+  CHECK(pairs.makespan(c) == Rational(45, 4) + Rational(2 * 2));
+  CHECK(lower_bounds(pairs.problem, pairs.tiles, 8, c).best() == Rational(61, 4));
+  CHECK_FALSE(closed_form("symmetric-shift", pairs.problem, 8, c));
+}

@@ -129,7 +129,7 @@ TEST_CASE("Masks are written as they are read") {
 TEST_CASE("Bad masks are refused in one line that names the forms") {
   for (const char* text :
        {"", "fulll", "window:3", "window:3,x", "window:-2,0", "documents:", "documents:3,,4", "documents:3x",
-        "blocks:/no/such/file", "causal:2", "documents:99999999999999999999"}) {
+        "blocks:/no/such/file", "blocks:", "causal:2", "documents:99999999999999999999"}) {
     CAPTURE(text);
     CHECK_THROWS_AS(parse_mask(text), BadInput);
   }
@@ -150,6 +150,8 @@ TEST_CASE("A blocks file is read as a tile map, and ragged lines are refused wit
   CHECK(tiles.at(QTile{1}, KvTile{2}) == TileClass::full);
   std::ofstream(path) << "101\n01\n";
   CHECK_THROWS_WITH_AS(make_problem(fields), doctest::Contains("blocks.txt:2"), BadInput);
+  fields.mask = "blocks:" + folder.path().string();
+  CHECK_THROWS_WITH_AS(make_problem(fields), doctest::Contains("is a folder"), BadInput);
 }
 
 TEST_CASE("In tiles, the edge of a causal or window mask counts as partial") {
@@ -172,7 +174,9 @@ TEST_CASE("Problems that contradict themselves name the flag") {
   refuse({.q_tiles = 4}, "--q-tiles and --kv-tiles");
   refuse({.tiles = 4, .tile_q = 64}, "--tile-q");
   refuse({.tiles = 4, .heads = 6, .kv_heads = 4}, "--kv-heads 4");
-  refuse({.tiles = -1}, "--q-tiles -1");
+  refuse({.tiles = -1}, "--tiles -1");
+  refuse({.tiles = 4, .kv_tiles = -1}, "--kv-tiles -1");
+  refuse({.tiles = 4, .q_tiles = 3, .kv_tiles = 3}, "--tiles:");
   refuse({.seqlen = 128, .tile_kv = 0}, "--tile-kv 0");
   refuse({.mask = "documents:3,4", .tiles = 8}, "sum to 7");
 }

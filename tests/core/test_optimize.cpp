@@ -82,7 +82,9 @@ TEST_CASE(
   Costs overlapped = costs(1, {4, 5});
   overlapped.overlap_depth = 1;
   overlapped.link = Rational(1, 10);
-  for (const Costs& c : {Costs{}, uneven, overlapped}) {
+  Costs of_chains;
+  of_chains.chain = Rational(7, 4);
+  for (const Costs& c : {Costs{}, uneven, overlapped, of_chains}) {
     for (const char* mask : {"full", "causal", "window:2,1", "documents:3,0,4f,2"}) {
       for (const GroupMode mode : {GroupMode::per_head, GroupMode::gathered}) {
         Problem problem = tile_problem(9, 9, 4, parse_mask(mask));
@@ -135,4 +137,17 @@ TEST_CASE("A search ends when it is told to, when it is near enough and when the
   options = on(3);
   options.rounds = 1'000'000'000;
   CHECK(search(tile_problem(8, 8, 1, CausalMask{}), options).optimal());
+}
+
+TEST_CASE("The search counts what chains cost beside their tasks") {
+  Problem problem = tile_problem(32, 16, 16, CausalMask{});
+  problem.batch = 8;
+  const TileMap tiles(problem);
+  OptimizeOptions options = on(132);
+  options.costs.chain = 2;
+  options.rounds = 2;
+  const Optimized found = optimize("found", problem, tiles, options);
+  const Schedule packed = make_schedule("packed", problem, tiles, {132});
+  CHECK(found.makespan < found.best_named_makespan);
+  CHECK(found.best_named_makespan < simulate(problem, tiles, packed, options.costs).makespan_units());
 }

@@ -19,7 +19,7 @@ namespace {
 // Runs a schedule by looking at every SM again and again: start whatever can start, at the time it can.
 // Serial model. Returns the makespan in ticks of 1/4, or nothing when it gets stuck. `slots` CTAs at a time.
 std::optional<std::int64_t> naive_makespan(const Plan& plan, std::int64_t compute, std::int64_t reduce,
-                                           std::int64_t link, std::size_t slots) {
+                                           std::int64_t link, std::int64_t chain, std::size_t slots) {
   const Schedule& s = plan.schedule;
   using Row = std::pair<std::uint32_t, std::uint32_t>;
   std::map<Row, std::size_t> added;
@@ -63,15 +63,16 @@ std::optional<std::int64_t> naive_makespan(const Plan& plan, std::int64_t comput
         continue;
       }
       const Row row{s.head_of_step(w.chain, w.step), s.steps[w.step]};
+      const std::int64_t lead = w.step == s.chain_begin[w.chain] ? chain : 0;
       if (s.dq_mode == DqMode::second_pass) {
-        w.time += compute * (c.second_pass ? 3 : 4) / 5;
+        w.time += lead + compute * (c.second_pass ? 3 : 4) / 5;
       } else if (s.dq_mode == DqMode::arrival) {
-        w.time += compute + reduce;
+        w.time += lead + compute + reduce;
       } else {
         const auto order = s.reduce_order(std::size_t{row.first} * plan.tiles.q_tiles() + row.second);
         const std::size_t rank = added[row];
         if (rank == order.size() || order[rank] != c.tile) continue;
-        std::int64_t start = w.time + compute;
+        std::int64_t start = w.time + lead + compute;
         if (rank > 0)
           start = std::max(start, last_add[row].first + (last_add[row].second != slot ? link : 0));
         w.time = start + reduce;
@@ -185,11 +186,13 @@ TEST_CASE("Simulator, verifier and bounds agree with a naive simulator on thousa
     Costs c;
     const std::int64_t reduce = draw(0, 4);
     const std::int64_t link = draw(0, 3);
+    const std::int64_t chain = draw(0, 2) * 4;
     c.compute = 5;
     c.reduce = Rational(reduce);
     c.link = Rational(link);
+    c.chain = Rational(chain);
     const std::size_t sms = plan->schedule.sms;
-    const auto expected = naive_makespan(*plan, 5, reduce, link, sms);
+    const auto expected = naive_makespan(*plan, 5, reduce, link, chain, sms);
     const Verification v = plan->verification();
     REQUIRE(v.deadlock_free == expected.has_value());
     if (!expected) {
@@ -208,7 +211,7 @@ TEST_CASE("Simulator, verifier and bounds agree with a naive simulator on thousa
     // Fewer resident CTAs: the verifier's verdict is whether the naive run ends.
     const auto resident = static_cast<std::size_t>(draw(1, static_cast<std::int64_t>(sms)));
     CHECK(plan->verification(resident).deadlock_free ==
-          naive_makespan(*plan, 5, reduce, link, resident).has_value());
+          naive_makespan(*plan, 5, reduce, link, chain, resident).has_value());
 
     // Time adds up on every SM, and no SM does two things at once.
     for (const SmUse& use : sim.sms) {

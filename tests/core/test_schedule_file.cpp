@@ -5,6 +5,7 @@
 
 #include "dashlab/core/error.hpp"
 #include "dashlab/core/schedule_file.hpp"
+#include "dashlab/core/whole_file.hpp"
 #include "planning.hpp"
 #include "temporary_folder.hpp"
 
@@ -103,6 +104,31 @@ TEST_CASE("Malformed files name the place") {
   refuse(replaced(by_hand, "\"reduce\"", "\"group_reduce\""), "\"reduce\" is missing");
 }
 
+TEST_CASE("Text that is no JSON is named by line and column, with what belongs there") {
+  const auto message = [](std::string_view text) {
+    try {
+      parse_schedule(text, "f");
+    } catch (const BadInput& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  const std::string value = "a value: a number, a text in double quotes, a list or an object";
+  CHECK(message("") == "f:1:1: no JSON: expected " + value + ", but the file ends");
+  CHECK(message("{\n  \"a\": tru\n}") == "f:2:11: no JSON: expected " + value);
+  CHECK(message("{\"a\" 1}") == "f:1:6: no JSON: expected a colon after the key");
+  CHECK(message("{\"a\": 1\n\n \"b\": 2}") == "f:3:4: no JSON: expected a comma or }");
+  CHECK(message("{\"a\": [1 2]}") == "f:1:10: no JSON: expected a comma or ]");
+  CHECK(message("{\"a\": [1,") == "f:1:10: no JSON: expected " + value + ", but the file ends");
+  CHECK(message("{\"a\": 1,}") == "f:1:9: no JSON: expected a key in double quotes");
+  CHECK(message("{} x") == "f:1:4: no JSON: expected nothing more, the value is complete");
+  CHECK(message("{\"a\": 1e999}") == "f: a number in it lies beyond 1e308; write a smaller one");
+  // What the file says is never taken for what the parser says.
+  CHECK(message("[\"a\" invalid string") == "f:1:6: no JSON: expected a comma or ]");
+  CHECK(
+      message("{\"a\": \"b\n\"}").starts_with("f:1:9: no JSON: expected a text in UTF-8 that ends with \""));
+}
+
 TEST_CASE("Ten megabytes of brackets, or of nested objects, are one clear error") {
   CHECK_THROWS_WITH_AS(parse_schedule(std::string(10'000'000, '['), "deep.json"),
                        doctest::Contains("nested too deeply"), BadInput);
@@ -123,4 +149,35 @@ TEST_CASE("A file is written whole or not at all") {
   write_schedule(folder / "written.json", plan.problem, plan.schedule);  // replaces the file
   const auto files = std::filesystem::directory_iterator(folder.path());
   CHECK(std::distance(begin(files), end(files)) == 1);
+}
+
+TEST_CASE("A file is written where its symbolic links lead, and the links stay") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "aim");
+  std::filesystem::create_symlink("aim/second", folder / "first");
+  std::filesystem::create_symlink("third", folder / "aim" / "second");
+  for (const char* content : {"new", "newer"}) {
+    write_file(folder / "first", content);
+    CHECK(read_file(folder / "aim" / "third") == content);
+    CHECK(std::filesystem::is_symlink(folder / "first"));
+    CHECK(std::filesystem::is_symlink(folder / "aim" / "second"));
+  }
+  std::filesystem::create_symlink("circle", folder / "circle");
+  CHECK_THROWS_AS(write_file(folder / "circle", ""), BadInput);
+  std::filesystem::create_symlink("/dev/null", folder / "device");
+  CHECK_THROWS_AS(write_file(folder / "device", ""), BadInput);
+}
+
+TEST_CASE("A file that is never completed leaves nothing, and an older one stays") {
+  const TemporaryFolder folder;
+  write_file(folder / "x", "old");
+  {
+    WholeFile file(folder / "x");
+    file.write("new");
+    CHECK(read_file(folder / "x") == "old");
+  }
+  CHECK(read_file(folder / "x") == "old");
+  write_file(folder / std::string(255, 'x'), "the longest name of a Linux file");
+  const auto files = std::filesystem::directory_iterator(folder.path());
+  CHECK(std::distance(begin(files), end(files)) == 2);
 }

@@ -56,7 +56,7 @@ TEST_CASE("a wrong timeline is refused with the place") {
   CHECK(refusal(with_task("[0,0,0,0,0,0,0,0,5,5,51]")) ==
         "file needs number 10 of task 0, a whole number from 0 to 50");
   CHECK(refusal(with_task("[0,0,0]")) == "file has task 0 that is no list of 11 numbers");
-  CHECK(refusal(std::string(1 << 20, '[')) == "file is no timeline: its lists nest too deep");
+  CHECK(refusal(std::string(1 << 20, '[')) == "file: nested too deeply: its format has 4 levels");
 }
 
 TEST_CASE("a prediction in microseconds keeps its proportions") {

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "dashlab/core/error.hpp"
+#include "dashlab/core/strict_json.hpp"
 #include "dashlab/core/whole_file.hpp"
 #include "text.hpp"
 
@@ -18,6 +19,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view format_name = "dashlab.timeline/1";
+constexpr int deepest = 4;
 constexpr std::size_t task_numbers = 11;
 constexpr std::uint32_t most_sms = 100'000;
 
@@ -119,17 +121,7 @@ std::string format_timeline(const Timeline& timeline) {
 }
 
 Timeline parse_timeline(std::string_view text, std::string_view source) {
-  // A depth of two lists is all the format has; deeper text is refused before it can exhaust the stack.
-  const json::parser_callback_t shallow = [&](int depth, json::parse_event_t, json&) {
-    if (depth > 4) throw BadInput(fmt::format("{} is no timeline: its lists nest too deep", source));
-    return true;
-  };
-  json root;
-  try {
-    root = json::parse(text, shallow);
-  } catch (const json::exception& error) {
-    throw BadInput(fmt::format("{} is no JSON: {}", source, clean_text(error.what())));
-  }
+  const json root = parse_strict_json(text, source, deepest);
   return Reader(root, source).read();
 }
 

@@ -26,7 +26,8 @@ struct RunControl {
 /// The number of workers that `control` asks for, at least 1.
 int worker_count(const RunControl& control);
 
-/// Runs `work(worker)` once on each of `workers` threads and waits for all.
+/// Runs `work(worker)` on the calling thread as worker 0 and once on each of `workers` - 1 others, and waits
+/// for all. Where the machine refuses threads, those that it gives must do all the work.
 void run_workers(int workers, const std::function<void(int)>& work);
 
 /// Runs `body(i)` for i in 0..n-1 in any order on the threads of `control`; reports progress and obeys stop.
