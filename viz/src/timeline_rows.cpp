@@ -108,7 +108,7 @@ class Rows {
                          : fmt::format("head {} · kv {}", index(task.head), index(task.kv)),
         fmt::format("{}·{}", index(task.head), task.second_pass ? index(task.q) : index(task.kv))};
     for (const std::string& name : names)
-      if (text_width(name, 8) <= width) {
+      if (text_width(name, 8, true) + 2 <= width) {
         canvas_.text(left, row_top + 7.5, name, {8, head_colour(index(task.head)).ink, Align::left, true});
         return;
       }
