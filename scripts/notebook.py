@@ -38,6 +38,8 @@ XEUS_CPP = {
 
 def run(name: str, program: pathlib.Path) -> dict[int, str]:
     """What each cell prints."""
+    if not program.exists():
+        raise SystemExit(f"notebook.py: there is no {program}; the target `notebooks` of the build makes it")
     done = subprocess.run([program.resolve()], env=os.environ | {"DASHLAB_NOTEBOOK": "1"}, capture_output=True,
                           encoding="utf-8", check=False)
     parts = CELL_MARK.split(done.stdout)
