@@ -247,6 +247,7 @@ int main() {  // hidden
     const Comparison comparison = compare("dq", first_bf16.dq.view(), again.dq.view());
     runs_that_differ += comparison.differ > 0 ? 1 : 0;
     elements_that_differ += comparison.differ;
+    notebook::require(comparison.largest_ulp <= 1, "a bf16 that differs differs in its last place");
   }
   const double per_million =
       1e6 * static_cast<double>(elements_that_differ) /
@@ -258,9 +259,9 @@ int main() {  // hidden
   notebook::require(runs_that_differ < bf16_runs / 2, "but most");
 
   // %% [markdown]
-  // A few elements in a million, each in the last bit of a bf16. This layer is tiny; in one of ordinary size
-  // some element of every step differs, and the next step begins from other weights. From there on two runs
-  // drift apart like two double pendulums.
+  // A few elements in a million, each by the last place of a bf16. This layer is tiny; in one of ordinary
+  // size some element of every step differs, and the next step begins from other weights. From there on two
+  // runs drift apart like two double pendulums.
   //
   // The cure is an order that everyone keeps. Its price is waiting, and how little waiting is possible is
   // what the next notebooks are about.

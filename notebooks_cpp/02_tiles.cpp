@@ -4,7 +4,9 @@
 //
 // Attention takes queries Q, keys K and values V (one row per token, d columns) and computes
 //
-//     S = scale · Q Kᵀ      P = softmax of S, row by row      O = P V
+//     S = scale · Q Kᵀ
+//     P = softmax of S, row by row
+//     O = P V
 //
 // The backward pass gets dO, the gradient of the loss by O, and returns dQ, dK and dV. This notebook derives
 // it in five matrix products, cuts them into tiles, and asks who has to wait for whom. The answer is a graph,

@@ -80,7 +80,8 @@ int main() {  // hidden
   // In `ascending` every SM starts with row 0, and they can add to it only one after another: SM *k* starts
   // its adds *k* · *r* late. `shift` lets chain *k* begin at row *k*: no two SMs ever want the same row, and
   // nobody waits. In the pictures every row is an SM, colours are heads, light is compute, dark is reduce,
-  // hatched is waiting.
+  // hatched is waiting. Above its first task stands the name of a chain; where there is little room, 0·7 is
+  // head 0, kv tile 7.
   // %%
   const std::vector<Run> full{run("ascending", 8, 2, FullMask{}), run("descending", 8, 2, FullMask{}),
                               run("spt", 8, 2, FullMask{}), run("shift", 8, 2, FullMask{})};
@@ -199,8 +200,8 @@ int main() {  // hidden
   //
   // ## How expensive is the reduce?
   //
-  // Everything above used *r* = *c*/4. On hardware *r* depends on memory, links and how many are adding. The
-  // bubble of `ascending`, as a share of a pass of two heads with a full mask:
+  // Everything above used *r* = *c*/4. On hardware *r* depends on memory, links and how many are adding. How
+  // much longer `ascending` takes than `shift`, for two heads with a full mask:
   // %%
   Table dearer({"r / c", "ascending", "shift", "longer by"});
   double previous = 0;

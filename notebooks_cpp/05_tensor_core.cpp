@@ -212,9 +212,8 @@ int main() {  // hidden
     Sixteen b_positive = b1;
     for (float& x : a_positive) x = std::abs(x);
     for (float& x : b_positive) x = std::abs(x);
-    too_large +=
-        static_cast<double>(unit_step(a_positive, b_positive, 1)) > exact_sum(a_positive, b_positive, 1) ? 1
-                                                                                                         : 0;
+    const double exact = exact_sum(a_positive, b_positive, 1);
+    too_large += static_cast<double>(unit_step(a_positive, b_positive, 1)) > exact ? 1 : 0;
     rule_differs += step(a1, b1, 1).d != unit_step(a1, b1, 1) ? 1 : 0;
   }
   std::cout << "turned inside a step: " << inside << " of 1000 differ\n"
@@ -290,7 +289,8 @@ int main() {  // hidden
   // of 64 parabolas in fixed point. Write x = n + f with a whole n and 0 <= f < 1, f in 23 bits. The top 6
   // bits of f choose the *segment*, the other 17 are the place t inside of it:
   //
-  //     v = c0 · 2¹³ + c1 · t + c2 · sq(t) + 0x17e2,   significand = v >> 15
+  //     v = c0 · 2¹³ + c1 · t + c2 · sq(t) + 0x17e2
+  //     significand = v >> 15
   //
   // sq(t) is t² / 2¹⁹, made by a squarer that cuts its partial products one by one; it is a little below the
   // true square. 0x17e2 is a rounding constant that makes up for the cuts on average. The coefficients below

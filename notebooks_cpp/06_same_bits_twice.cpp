@@ -2,7 +2,7 @@
 // %% [markdown]
 // # 6. The same bits twice
 //
-// `tests/data/fa3/` holds tensors that FlashAttention-3 and other kernels computed on an H200: inputs q, k,
+// `tests/data/fa3/` and `fa2/` hold tensors that attention kernels computed on an H200: inputs q, k,
 // v, do, what the forward pass kept (o, lse), and the gradients dq, dk, dv that came out. No GPU is needed to
 // judge them. If the model of notebook 5 is right and the schedule is known, every bit follows from the
 // inputs.
@@ -50,20 +50,20 @@ std::string data(const std::string& name) {
   return std::string(DASHLAB_TEST_DATA) + "/" + name + ".safetensors";
 }
 
-// One line per tensor: how many elements differ, and where the first one is.
+// For each tensor how many elements differ, and where the first one is.
 void show(const AuditResult& result) {
   for (const Finding& finding : result.findings) {
     std::cout << "  " << finding.name << ": " << finding.comparison.elements << " elements, "
               << finding.comparison.differ << " differ";
     if (finding.first) {
-      std::cout << "; first at [";
+      std::cout << "\n      first at [";
       const char* comma = "";
       for (const std::int64_t i : finding.first->index) {
         std::cout << comma << i;
         comma = ", ";
       }
-      std::cout << "], " << finding.first->tile << ": recorded " << finding.first->recorded << ", computed "
-                << finding.first->computed;
+      std::cout << "], " << finding.first->tile << "\n      recorded " << finding.first->recorded
+                << ", computed " << finding.first->computed;
     }
     std::cout << '\n';
   }

@@ -332,10 +332,9 @@ int main() {  // hidden
   notebook::require(predictions[4].name == "symmetric-shift" && change > 2 * step, "a change costs steps");
 
   // %% [markdown]
-  // A change costs some steps' worth of time. Short sequences have short chains and many changes; this is one
-  // reason why all kernels are slower there.
+  // A change costs some steps' worth of time. Short sequences have short chains, and pay it more often.
   //
-  // ## Error 3: adds get dearer when they are many, and steps are not all alike
+  // ## Error 3: an ordered add is dearer than a free one, and steps are not all alike
   //
   // *r* depends on what else is going on: an atomic add that nobody waits for is not the same as one that
   // must have landed before the ticket is released. And *c* is a median; what a run waits for is the slowest.

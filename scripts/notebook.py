@@ -44,9 +44,10 @@ def run(name: str, program: pathlib.Path) -> dict[int, str]:
                           encoding="utf-8", check=False)
     parts = CELL_MARK.split(done.stdout)
     if done.returncode != 0:
-        reason = done.stderr.strip().splitlines()[-1:] or [f"it ended with {done.returncode}"]
+        said = done.stderr.strip().splitlines()
+        reason = said[-1].strip().removeprefix("what():").strip() if said else f"it ended with {done.returncode}"
         where = f"cell {parts[-2]}" if len(parts) > 1 else "before its first cell"
-        raise SystemExit(f"notebook.py: {name} failed in {where}: {reason[0].strip()}")
+        raise SystemExit(f"notebook.py: {name} failed in {where}: {reason}")
     return {int(parts[i]): parts[i + 1] for i in range(1, len(parts), 2)}
 
 
