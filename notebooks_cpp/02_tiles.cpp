@@ -4,7 +4,9 @@
 //
 // Attention takes queries Q, keys K and values V (one row per token, d columns) and computes
 //
-//     S = scale · Q Kᵀ      P = softmax of S, row by row      O = P V
+//     S = scale · Q Kᵀ
+//     P = softmax of S, row by row
+//     O = P V
 //
 // The backward pass gets dO, the gradient of the loss by O, and returns dQ, dK and dV. This notebook derives
 // it in five matrix products, cuts them into tiles, and asks who has to wait for whom. The answer is a graph,
@@ -294,8 +296,8 @@ int main() {  // hidden
                          .bytes(viz::PictureFormat::svg));
 
   // %% [markdown]
-  // How many edges are there? Each chain of *k* tasks has *k* - 1 program edges, each row of *k* tiles *k* -
-  // 1 reduce edges.
+  // How many edges are there? Each chain of *k* tasks has *k* - 1 program edges, each row of *k* tiles has
+  // *k* - 1 reduce edges.
   // %%
   std::size_t program_edges = 0;
   for (std::size_t chain = 0; chain < schedule.chains.size(); ++chain) {
@@ -345,10 +347,8 @@ int main() {  // hidden
   // Solutions are tests: `tests/notebooks/test_exercises_2.cpp`.
   //
   // 1. How many tasks has a causal pass of *n* x *n* tiles, and how many edges of each kind?
-  // 2. Give SMs whole *query* blocks instead of kv blocks. Which gradients then need a reduce order, and how
-  // many
-  //    products would a pass take that needs none at all? (`two-pass` does that.)
-  // 3. How many reduce orders has a full 3 x 3 pass in all? How many of them deadlock when the chains run as
-  // in
-  //    `shift`? Count them with the verifier.
+  // 2. Give SMs whole *query* blocks instead of kv blocks. Which gradients then need a reduce order, and
+  //    how many products would a pass take that needs none at all? (`two-pass` does that.)
+  // 3. How many reduce orders has a full 3 x 3 pass in all? How many of them deadlock when the chains run
+  //    as in `shift`? Count them with the verifier.
 }  // hidden

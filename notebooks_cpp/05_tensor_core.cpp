@@ -31,9 +31,8 @@ using notebook::Table;
 // One step of the unit takes an f32 number *c* and 16 pairs of 16-bit numbers and returns
 // d = c + Σ a·b in a single, *fused* operation:
 //
-// 1. Every product is exact. Its exponent is the sum of the two exponents; its significand, between 1 and 4,
-// is
-//    not normalised.
+// 1. Every product is exact. Its exponent is the sum of the two exponents; its significand, between 1 and
+//    4, is not normalised.
 // 2. *E* is the largest exponent among *c* and the products (terms that are zero do not count).
 // 3. Every term, *c* included, is **cut** to a multiple of 2^(E-25): truncated, not rounded.
 // 4. The cut terms are added exactly.
@@ -167,8 +166,7 @@ int main() {  // hidden
   //
   // 1.5 · 1.5 = 2.25 is at least 2, yet its exponent counts as 0 + 0, not as 1. It matters by one bit: here
   // the large product is 2.25 · 2²⁴. With *E* = 24 the fifteen halves survive the cut at 2⁻¹; were the
-  // product normalised
-  // (*E* = 25) they would vanish.
+  // product normalised (*E* = 25) they would vanish.
   // %%
   Sixteen a = all(0.5f);
   Sixteen b = all(1);
@@ -214,9 +212,8 @@ int main() {  // hidden
     Sixteen b_positive = b1;
     for (float& x : a_positive) x = std::abs(x);
     for (float& x : b_positive) x = std::abs(x);
-    too_large +=
-        static_cast<double>(unit_step(a_positive, b_positive, 1)) > exact_sum(a_positive, b_positive, 1) ? 1
-                                                                                                         : 0;
+    const double exact = exact_sum(a_positive, b_positive, 1);
+    too_large += static_cast<double>(unit_step(a_positive, b_positive, 1)) > exact ? 1 : 0;
     rule_differs += step(a1, b1, 1).d != unit_step(a1, b1, 1) ? 1 : 0;
   }
   std::cout << "turned inside a step: " << inside << " of 1000 differ\n"
@@ -292,7 +289,8 @@ int main() {  // hidden
   // of 64 parabolas in fixed point. Write x = n + f with a whole n and 0 <= f < 1, f in 23 bits. The top 6
   // bits of f choose the *segment*, the other 17 are the place t inside of it:
   //
-  //     v = c0 · 2¹³ + c1 · t + c2 · sq(t) + 0x17e2,   significand = v >> 15
+  //     v = c0 · 2¹³ + c1 · t + c2 · sq(t) + 0x17e2
+  //     significand = v >> 15
   //
   // sq(t) is t² / 2¹⁹, made by a squarer that cuts its partial products one by one; it is a little below the
   // true square. 0x17e2 is a rounding constant that makes up for the cuts on average. The coefficients below
@@ -352,19 +350,22 @@ int main() {  // hidden
                     "the table by hand is the library's ex2");
 
   // %% [markdown]
-  // Now every eighth of the 2²³ fractions: against the library's function, and how far from the truth, in
-  // units of the last place of an f32.
+  // Now every eighth of the 2²³ fractions: against the library's function, how far from the truth, in units
+  // of the last place of an f32, and how often that decides about a bf16.
   // %%
   std::int64_t table_differs = 0;
-  std::array<std::int64_t, 4> off{};
+  std::array<std::int64_t, 2> off{};
+  std::int64_t other_bf16 = 0;
   double worst = 0;
   for (std::uint32_t f = 0; f < (1U << 23); f += 8) {
     const float y = two_to(f);
     const float x = 1 + std::ldexp(static_cast<float>(f), -23);
     table_differs += y != ex2_approx_ftz(x) ? 1 : 0;
-    const double error = (static_cast<double>(y) - std::exp2(static_cast<double>(x))) * 4194304;  // 2^22
+    const double truth = std::exp2(static_cast<double>(x));
+    const double error = (static_cast<double>(y) - truth) * 4194304;  // 2^22
     worst = std::max(worst, std::abs(error));
-    ++off[static_cast<std::size_t>(std::min(3.0, std::floor(std::abs(error))))];
+    ++off[std::abs(error) < 1 ? 0 : 1];
+    other_bf16 += bf16_from_float(y) != bf16_from_float(static_cast<float>(truth)) ? 1 : 0;
   }
   std::cout << (1 << 20) << " arguments, " << table_differs << " differ from the library\n"
             << "largest error " << fixed(worst, 2) << " ulp\n";
@@ -372,16 +373,18 @@ int main() {  // hidden
     std::cout << i << " to " << i + 1 << " ulp: " << fixed(100.0 * static_cast<double>(off[i]) / (1 << 20), 2)
               << " %\n";
   }
-  notebook::require(table_differs == 0 && worst < 2.5,
-                    "64 parabolas are good to two units in the last place");
+  std::cout << other_bf16 << " round to another bf16 than the truth does\n";
+  notebook::require(table_differs == 0 && worst < 2, "64 parabolas are good to two units in the last place");
+  notebook::require(other_bf16 > 0 && other_bf16 < 100, "few, but not none");
 
   // %% [markdown]
   // ## Why this matters for attention
   //
   // p = 2^(s · scale · log₂e - lse · log₂e) is computed with this unit, and then rounded to bf16 for the next
   // product, which drops 16 bits: errors of an ulp are invisible, except where p lies at the edge between two
-  // bf16 numbers. There one bit decides. A model of the hardware that is right to 1 ulp reproduces most of a
-  // gradient; only one that is right in every bit reproduces the gradient. That is notebook 6.
+  // bf16 numbers. There one bit decides, a few times in a million as counted above, and a layer has millions
+  // of p. A model of the hardware that is right to 1 ulp reproduces most of a gradient; only one that is
+  // right in every bit reproduces the gradient. That is notebook 6.
   //
   // ## Exercises
   //

@@ -2,7 +2,7 @@
 // %% [markdown]
 // # 6. The same bits twice
 //
-// `tests/data/fa3/` holds tensors that FlashAttention-3 and other kernels computed on an H200: inputs q, k,
+// `tests/data/fa3/` and `fa2/` hold tensors that attention kernels computed on an H200: inputs q, k,
 // v, do, what the forward pass kept (o, lse), and the gradients dq, dk, dv that came out. No GPU is needed to
 // judge them. If the model of notebook 5 is right and the schedule is known, every bit follows from the
 // inputs.
@@ -50,20 +50,20 @@ std::string data(const std::string& name) {
   return std::string(DASHLAB_TEST_DATA) + "/" + name + ".safetensors";
 }
 
-// One line per tensor: how many elements differ, and where the first one is.
+// For each tensor how many elements differ, and where the first one is.
 void show(const AuditResult& result) {
   for (const Finding& finding : result.findings) {
     std::cout << "  " << finding.name << ": " << finding.comparison.elements << " elements, "
               << finding.comparison.differ << " differ";
     if (finding.first) {
-      std::cout << "; first at [";
+      std::cout << "\n      first at [";
       const char* comma = "";
       for (const std::int64_t i : finding.first->index) {
         std::cout << comma << i;
         comma = ", ";
       }
-      std::cout << "], " << finding.first->tile << ": recorded " << finding.first->recorded << ", computed "
-                << finding.first->computed;
+      std::cout << "], " << finding.first->tile << "\n      recorded " << finding.first->recorded
+                << ", computed " << finding.first->computed;
     }
     std::cout << '\n';
   }
@@ -180,7 +180,8 @@ int main() {  // hidden
   const std::vector<std::int64_t>& first = of_reduce.findings[0].first->index;
   notebook::require(differ(of_reduce, "dq") == 2 && recording.dq.elements() == 32768,
                     "two elements tell the orders apart");
-  std::cout << "first difference in row " << first[1] << '\n';
+  std::cout << "first difference in row " << first[1] << ", q tile " << first[1] / setup.problem.tile_q
+            << '\n';
   notebook::require(first[1] >= 256, "rows with one or two parts cannot differ");
 
   // %% [markdown]
@@ -271,10 +272,10 @@ int main() {  // hidden
   // (two elements of 32,768 above), and a small recording may fit more than one. Large recordings are better
   // witnesses.
   //
-  // On the command line all of this is `dashlab audit FILE`, with flags for what was changed here:
-  // `--schedule`,
-  // `--tile-kv`, `--recipe`. Your own runs can be judged the same way; the README shows the ten lines of
-  // Python that save one. With a GPU, `dashlab crosscheck` puts both sides of this notebook into one command.
+  // On the command line all of this is `dashlab audit FILE`, with flags for what was changed here
+  // (`--schedule`, `--tile-kv`, `--recipe`). Your own runs can be judged the same way; the README shows the
+  // ten lines of Python that save one. With a GPU, `dashlab crosscheck` puts both sides of this notebook into
+  // one command.
   //
   // ## Exercises
   //
@@ -282,8 +283,7 @@ int main() {  // hidden
   //
   // 1. Turn around the reduce order of q tile 2 only. How many elements of dq can differ at most? How many
   // do?
-  // 2. A colleague lost the metadata of `ascending_full_d128_s400`. Which named schedules fit its gradient?
-  // Why
-  //    more than one?
+  // 2. A colleague lost the metadata of `ascending_full_d128_s400`. Which named schedules fit its
+  //    gradient? Why more than one?
   // 3. Does moving all chains to one SM change a bit? Prove it by audit.
 }  // hidden

@@ -36,6 +36,9 @@ inline void show_svg(std::string_view svg) {
   }
 }
 
+/// The width of a page's column, in points: wider pictures are shrunk there, and their text with them.
+inline constexpr double page_width = 700;
+
 /// A number with a fixed count of decimals, as text.
 inline std::string fixed(double value, int decimals) {
   std::ostringstream text;

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import notebook  # noqa: E402
+import literate  # noqa: E402
 
 LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])\'')
 CODE = re.compile(r'(R"\((?:.|\n)*?\)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])\')|//[^\n]*')
@@ -52,9 +52,9 @@ def raw_to_plain(literal: str) -> str:
 
 def script(source: pathlib.Path, library: str) -> str:
     entered = [f"%lib {library}"]
-    for cell in notebook.cells_of(source.read_text(encoding="utf-8")):
+    for cell in literate.cells_of(source.read_text(encoding="utf-8")):
         if not cell.markdown:
-            entered += statements(cell.source())
+            entered += statements(literate.at_file_scope(cell.text))
     # Leave at once: clang-repl 19 frees the code before it destroys what the cells made.
     return "\n".join([*entered, "std::cout << std::flush;", "std::_Exit(0);", ""])
 

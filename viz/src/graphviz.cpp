@@ -1,6 +1,6 @@
-// A Canvas as a Graphviz graph with every position pinned, rendered by the nop2 engine. The only file that
-// knows cgraph and gvc. Graphviz keeps global state and reports to stderr, so one lock and one error catcher
-// serve all.
+// A Canvas as a Graphviz graph with every position pinned, rendered by the nop2 engine. Only this
+// file and graph_ids.cpp know cgraph and gvc. Graphviz keeps global state and reports to stderr, so one lock
+// and one error catcher serve all.
 #include <graphviz/cgraph.h>
 #include <graphviz/gvc.h>
 
@@ -17,6 +17,7 @@
 #include "dashlab/core/error.hpp"
 #include "dashlab/core/whole_file.hpp"
 #include "dashlab/viz/picture.hpp"
+#include "graph_ids.hpp"
 
 namespace dashlab::viz {
 namespace {
@@ -106,7 +107,7 @@ class Graph {
 
  private:
   static Agraph_t* open() {
-    Agraph_t* graph = agopen(mutable_text("dashlab"), Agdirected, nullptr);
+    Agraph_t* graph = open_graph("dashlab");
     if (graph == nullptr) throw EnvironmentError("Graphviz cannot make a graph: out of memory");
     return graph;
   }

@@ -95,6 +95,9 @@ class Rows {
       }
   }
 
+  // Of the fonts that a picture names, DejaVu Sans is the widest: its bold letters against text_width.
+  static constexpr double widest_font = 1.09;
+
   void chain_name(std::size_t first, std::uint32_t sm, double row_top) {
     const TaskSpan& task = timeline_.tasks[first];
     std::size_t last = first;
@@ -108,7 +111,7 @@ class Rows {
                          : fmt::format("head {} · kv {}", index(task.head), index(task.kv)),
         fmt::format("{}·{}", index(task.head), task.second_pass ? index(task.q) : index(task.kv))};
     for (const std::string& name : names)
-      if (text_width(name, 8) <= width) {
+      if (text_width(name, 8, true) * widest_font + 2 <= width) {
         canvas_.text(left, row_top + 7.5, name, {8, head_colour(index(task.head)).ink, Align::left, true});
         return;
       }
