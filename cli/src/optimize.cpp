@@ -97,8 +97,10 @@ int run(Options& o) {
   fmt::print("best named     {}   ({})\n", to_string(found.best_named_makespan), found.best_named);
   fmt::print("found          {}\n", to_string(found.makespan));
   fmt::print("lower bound    {}   ({})\n", to_string(found.lower_bound),
-             found.optimal() ? "reached: nothing is shorter"
-                             : fmt::format("found is {:.2f} % above", 100 * over(found)));
+             found.optimal()
+                 ? "reached: nothing is shorter"
+                 : fmt::format("found is {:.2f} % above{}", 100 * over(found),
+                               found.at_packing ? "; no shorter packing of the chains was found" : ""));
   fmt::print("search         {} placements in {:.2f} s, seed {}\n", found.rounds, took, o.seed);
   if (o.output) fmt::print("written to {}\n", *o.output);
   return exit_done;

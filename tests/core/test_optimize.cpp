@@ -128,7 +128,9 @@ TEST_CASE("The seed decides the outcome") {
 
 TEST_CASE("A search ends when it is told to, when it is near enough and when the bound is reached") {
   const Problem problem = tile_problem(16, 16, 3, parse_mask("window:3,0"));
-  OptimizeOptions options = on(8);
+  Costs uneven;
+  uneven.compute_partial = Rational(3, 5);
+  OptimizeOptions options = on(8, uneven);
   options.keep_going = [](const OptimizeProgress& progress) { return progress.rounds < 2; };
   CHECK(search(problem, options).rounds == 2);
   options = on(8);

@@ -34,7 +34,7 @@ class Optimizer {
         lower_bounds(problem_, tiles_, options_.sms, costs_, {options_.group_mode, DqMode::ordered}).best();
     try_named();
     const std::uint64_t tasks = tiles_.tasks_per_head() * static_cast<std::uint64_t>(problem_.total_heads());
-    if (tasks > 0 && tasks <= most_tasks && !good_enough()) search();
+    if (tasks > 0 && tasks <= most_tasks && !good_enough()) search(tasks);
     result_.schedule.name = name_;
     return std::move(result_);
   }
@@ -66,7 +66,7 @@ class Optimizer {
     }
   }
 
-  void search() {
+  void search(std::uint64_t tasks) {
     ArrivalRun run(problem_, tiles_, options_.group_mode, costs_);
     const auto ticks = [&](const Rational& units) {
       const Rational exact = units * Rational(run.ticks_per_unit());
@@ -78,6 +78,11 @@ class Optimizer {
     std::vector<std::int64_t> work;
     for (const Walk& walk : walks) work.push_back(run.work(walk));
     const Placements placements(std::move(walks), std::move(work), options_.sms);
+    // Equal tasks wait for nothing in the end, so only another packing would be shorter, and there the search
+    // for it has given up.
+    const bool equal_tasks = costs_.compute_partial.value_or(costs_.compute) == costs_.compute;
+    if (equal_tasks) enough_ = std::max(enough_, placements.length());
+    const std::uint64_t runs = std::clamp<std::uint64_t>(anneal_tasks / tasks, 1, anneal_runs);
     Random random(options_.seed);
     Walks annealed = walks_of(tiles_, result_.schedule, sm_of_chain_);
 
@@ -87,10 +92,11 @@ class Optimizer {
                      cells(walks_now, run.lead_in_tasks()) <= most_cells ? patience : 0);
       keep(walks_now, run);
       if (best_ <= enough_ || result_.rounds % 4 != 0) continue;
-      anneal(annealed, run, random, anneal_runs, enough_, [&] { return keep_going(); });
+      anneal(annealed, run, random, runs, enough_, [&] { return keep_going(); });
       keep(annealed, run);
       annealed = best_walks_.empty() ? annealed : best_walks_;
     }
+    result_.at_packing = equal_tasks && best_ <= placements.length();
   }
 
   void keep(const Walks& walks, ArrivalRun& run) {
@@ -117,6 +123,7 @@ class Optimizer {
 
   static constexpr std::uint64_t patience = 200'000;
   static constexpr std::uint64_t anneal_runs = 4'000;
+  static constexpr std::uint64_t anneal_tasks = 20'000'000;  // simulated in all runs together
 
   std::string name_;
   const Problem& problem_;

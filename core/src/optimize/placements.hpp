@@ -16,6 +16,9 @@ class Placements {
   /// `walks` come owner after owner; `work` are the ticks of each when it runs alone.
   Placements(std::vector<Walk> walks, std::vector<std::int64_t> work, std::uint32_t sms);
 
+  /// The makespan of the placements where nobody waits, in ticks.
+  [[nodiscard]] std::int64_t length() const noexcept { return packing_.upper; }
+
   /// Placement number `round`: windows of 1, 2, 4, ... heads follow each other, and within a window all is
   /// random. Few heads in flight are what caches like; many are easier to order without conflicts.
   [[nodiscard]] Walks operator()(std::uint64_t round, Random& random) const;

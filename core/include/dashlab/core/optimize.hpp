@@ -39,6 +39,8 @@ struct Optimized {
   std::uint64_t rounds = 0;  ///< placements tried; 0 where a named schedule was good enough
   std::string best_named;    ///< the shortest named schedule, where the search began
   Rational best_named_makespan;
+  bool at_packing =
+      false;  ///< nobody waits and tasks are equal: only a better packing of the chains would be shorter
   /// Nothing is shorter: the makespan is the lower bound.
   [[nodiscard]] bool optimal() const { return makespan == lower_bound; }
 };
