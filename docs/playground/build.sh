@@ -31,7 +31,8 @@ cmake -DROOT="$root" -DOUT="$work/explorer_assets.cpp" -P "$work/assets.cmake"
 # size_t has 32 bits there: narrowing of 64-bit counts is meant.
 flags="-std=c++20 -O2 -fexceptions -Wno-c++11-narrowing -DFMT_HEADER_ONLY -include $here/ranges.hpp -I$work/include
   -I$root/core/include -I$root/core/src -I$root/viz/include -I$root/viz/src"
-for source in "$root"/core/src/*.cpp "$root"/core/src/schedulers/*.cpp "$root"/viz/src/axis.cpp "$root"/viz/src/bubbles.cpp \
+for source in "$root"/core/src/*.cpp "$root"/core/src/schedulers/*.cpp "$root"/core/src/optimize/*.cpp \
+  "$root"/viz/src/axis.cpp "$root"/viz/src/bubbles.cpp \
   "$root"/viz/src/explorer.cpp "$root"/viz/src/figures.cpp "$root"/viz/src/palette.cpp "$root"/viz/src/scale.cpp \
   "$root"/viz/src/text.cpp "$work/explorer_assets.cpp" "$here/playground.cpp"; do
   object=$work/$(basename "$source" .cpp).o

@@ -39,7 +39,7 @@ ArrivalRun::ArrivalRun(const Problem& problem, const TileMap& tiles, GroupMode g
 std::int64_t ArrivalRun::operator()(const Walks& walks) {
   row_next_.assign(row_begin_.begin(), row_begin_.end() - 1);
   rows_.assign(row_next_.size(), {});
-  std::ranges::fill(group_next_, 0U);
+  group_next_.assign(group_next_.size(), 0);
   engines_.assign(walks.size(), {});
   for (Engine& engine : engines_) engine.last_adds.assign(depth_ + 1, 0);
   sm_end_.assign(walks.size(), 0);
@@ -50,7 +50,7 @@ std::int64_t ArrivalRun::operator()(const Walks& walks) {
   }
   while (!waiting_.empty()) {
     const std::uint32_t sm = waiting_.front().second;
-    std::ranges::pop_heap(waiting_, std::greater<>{});
+    std::pop_heap(waiting_.begin(), waiting_.end(), std::greater<>{});
     waiting_.pop_back();
     Engine& engine = engines_[sm];
     const Walk& walk = walks[sm][engine.walk];
@@ -84,7 +84,7 @@ void ArrivalRun::announce(const Walks& walks, std::uint32_t sm) {
     ready = std::max(engine.compute_end, engine.add_end);
   }
   waiting_.emplace_back(ready, sm);
-  std::ranges::push_heap(waiting_, std::greater<>{});
+  std::push_heap(waiting_.begin(), waiting_.end(), std::greater<>{});
 }
 
 void ArrivalRun::add_to_row(const Walk& walk, std::uint32_t sm) {

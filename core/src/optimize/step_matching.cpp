@@ -105,9 +105,8 @@ class Matching {
       }
       auto& rows = walks_[sm][at.walk].rows;
       if (row_of_[sm] != none) {
-        const auto found =
-            std::ranges::find(rows.begin() + static_cast<std::ptrdiff_t>(at.done), rows.end(), row_of_[sm]);
-        std::iter_swap(rows.begin() + static_cast<std::ptrdiff_t>(at.done), found);
+        const auto needed = rows.begin() + static_cast<std::ptrdiff_t>(at.done);
+        std::iter_swap(needed, std::find(needed, rows.end(), row_of_[sm]));
       }
       --demand_[rows[at.done]];
       last_step_[rows[at.done]] = step_;
