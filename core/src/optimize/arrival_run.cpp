@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "../row_layout.hpp"
+
 namespace dashlab {
 
 ArrivalRun::ArrivalRun(const Problem& problem, const TileMap& tiles, GroupMode group_mode, const Costs& costs)
@@ -13,26 +15,12 @@ ArrivalRun::ArrivalRun(const Problem& problem, const TileMap& tiles, GroupMode g
   Costs plain = costs;
   plain.jitter.reset();
   ticks_ = in_ticks(plain, DqMode::ordered);
-  row_begin_.assign(1, 0);
-  for (std::int64_t head = 0; head < problem.total_heads(); ++head) {
-    for (std::uint32_t q = 0; q < tiles.q_tiles(); ++q) {
-      row_begin_.push_back(row_begin_.back() + tiles.row(QTile{q}).size());
-    }
-  }
+  row_begin_ = row_starts(problem, tiles);
   reduce_kv_.resize(row_begin_.back());
   if (grouped_) {
-    const auto rows = static_cast<std::size_t>(problem.batch * problem.kv_heads) * tiles.kv_tiles();
-    group_next_.resize(rows);
-    group_end_.resize(rows);
-    if (rows == 0) return;
-    for (std::uint32_t kv_head = 0; kv_head < rows / tiles.kv_tiles(); ++kv_head) {
-      for (std::uint32_t kv = 0; kv < tiles.kv_tiles();
-           ++kv) {  // stays like this for kv tiles without a task
-        for (std::uint32_t i = 0; i < group_; ++i) {
-          group_order_.push_back(kv_head * static_cast<std::uint32_t>(group_) + i);
-        }
-      }
-    }
+    group_order_ = ascending_groups(problem, tiles);  // stays like this for kv tiles without a task
+    group_next_.resize(group_order_.size() / group_);
+    group_end_.resize(group_next_.size());
   }
 }
 

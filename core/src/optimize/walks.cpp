@@ -1,5 +1,7 @@
 #include "walks.hpp"
 
+#include "../row_layout.hpp"
+
 namespace dashlab {
 
 std::vector<Walk> all_walks(const Problem& problem, const TileMap& tiles, GroupMode group_mode) {
@@ -53,12 +55,7 @@ Schedule to_schedule(std::string_view name, const Problem& problem, const TileMa
     }
     schedule.sm_begin.push_back(schedule.chains.size());
   }
-  schedule.row_begin.assign(1, 0);
-  for (std::int64_t head = 0; head < problem.total_heads(); ++head) {
-    for (std::uint32_t q = 0; q < q_tiles; ++q) {
-      schedule.row_begin.push_back(schedule.row_begin.back() + tiles.row(QTile{q}).size());
-    }
-  }
+  schedule.row_begin = row_starts(problem, tiles);
   schedule.reduce_kv = std::move(orders.reduce_kv);
   schedule.group_order = std::move(orders.group_order);
   return schedule;

@@ -5,6 +5,7 @@
 #include <queue>
 
 #include "../memory.hpp"
+#include "../row_layout.hpp"
 
 namespace dashlab {
 namespace {
@@ -100,13 +101,7 @@ void ScheduleBuilder::place_statically(std::vector<Unit> units) {
 }
 
 void ScheduleBuilder::start_rows() {
-  const std::uint32_t q_tiles = tiles_.q_tiles();
-  const auto heads = static_cast<std::uint64_t>(problem_.total_heads());
-  schedule_.row_begin.resize(heads * q_tiles + 1);
-  std::uint64_t* begin = schedule_.row_begin.data();
-  for (std::uint64_t head = 0; head < heads; ++head) {
-    for (std::uint32_t q = 0; q < q_tiles; ++q, ++begin) begin[1] = begin[0] + tiles_.row(QTile{q}).size();
-  }
+  schedule_.row_begin = row_starts(problem_, tiles_);
   schedule_.reduce_kv.resize(schedule_.row_begin.back());
 }
 
@@ -155,15 +150,8 @@ void ScheduleBuilder::reduce_by_arrival() {
 
 Schedule ScheduleBuilder::finish(DqMode mode) {
   schedule_.dq_mode = mode;
-  const auto group = static_cast<std::uint32_t>(problem_.group_size());
-  if (group > 1 && schedule_.group_mode == GroupMode::per_head) {
-    const auto kv_heads = static_cast<std::uint32_t>(problem_.batch * problem_.kv_heads);
-    schedule_.group_order.reserve(std::size_t{kv_heads} * tiles_.kv_tiles() * group);
-    for (std::uint32_t kv_head = 0; kv_head < kv_heads; ++kv_head) {
-      for (std::uint32_t kv = 0; kv < tiles_.kv_tiles(); ++kv) {
-        for (std::uint32_t i = 0; i < group; ++i) schedule_.group_order.push_back(kv_head * group + i);
-      }
-    }
+  if (schedule_.group_mode == GroupMode::per_head) {
+    schedule_.group_order = ascending_groups(problem_, tiles_);
   }
   return std::move(schedule_);
 }
