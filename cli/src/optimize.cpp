@@ -36,6 +36,14 @@ double over(const Optimized& found) {
   return found.lower_bound > Rational(0) ? (found.makespan / found.lower_bound).value() - 1 : 0;
 }
 
+std::string why_it_ended(const Optimized& found) {
+  if (found.at_packing) return "; no shorter packing of the chains was found";
+  if (found.schedule.steps.size() > most_searched_tasks) {
+    return fmt::format("; above {} tasks only the named schedules are compared", most_searched_tasks);
+  }
+  return "";
+}
+
 nlohmann::ordered_json to_json(const Optimized& found, const Problem& problem, const Options& o,
                                double took) {
   return {{"format", "dashlab.optimize/1"},
@@ -99,8 +107,7 @@ int run(Options& o) {
   fmt::print("lower bound    {}   ({})\n", to_string(found.lower_bound),
              found.optimal()
                  ? "reached: nothing is shorter"
-                 : fmt::format("found is {:.2f} % above{}", 100 * over(found),
-                               found.at_packing ? "; no shorter packing of the chains was found" : ""));
+                 : fmt::format("found is {:.2f} % above{}", 100 * over(found), why_it_ended(found)));
   fmt::print("search         {} placements in {:.2f} s, seed {}\n", found.rounds, took, o.seed);
   if (o.output) fmt::print("written to {}\n", *o.output);
   return exit_done;

@@ -23,6 +23,8 @@ class ArrivalRun {
   /// The ticks that a walk keeps an SM busy when nobody is in its way (overlapped: its compute phases).
   [[nodiscard]] std::int64_t work(const Walk& walk) const;
 
+  /// What follows the last compute phase of an SM, in ticks (overlapped: its add).
+  [[nodiscard]] std::int64_t last_add() const noexcept { return depth_ == 0 ? 0 : ticks_.reduce; }
   /// The cost of a chain as a number of whole tasks, rounded.
   [[nodiscard]] std::uint32_t lead_in_tasks() const noexcept;
 

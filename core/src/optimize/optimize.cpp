@@ -17,9 +17,8 @@ namespace {
 // One pass, deterministic.
 constexpr std::array<std::string_view, 6> starts{"shift",      "symmetric-shift", "spt",
                                                  "descending", "ascending",       "shift-spread"};
-constexpr std::uint64_t most_tasks = 1U << 20;
-constexpr std::uint64_t most_cells = 1U
-                                     << 26;  // steps times rows: the table of the tabu search, two bytes each
+// Steps times rows: the table of the tabu search, two bytes each.
+constexpr std::uint64_t most_cells = 1U << 26;
 
 class Optimizer {
  public:
@@ -34,7 +33,7 @@ class Optimizer {
         lower_bounds(problem_, tiles_, options_.sms, costs_, {options_.group_mode, DqMode::ordered}).best();
     try_named();
     const std::uint64_t tasks = tiles_.tasks_per_head() * static_cast<std::uint64_t>(problem_.total_heads());
-    if (tasks > 0 && tasks <= most_tasks && !good_enough()) search(tasks);
+    if (tasks > 0 && tasks <= most_searched_tasks && !good_enough()) search(tasks);
     result_.schedule.name = name_;
     return std::move(result_);
   }
@@ -78,11 +77,13 @@ class Optimizer {
     std::vector<std::int64_t> work;
     for (const Walk& walk : walks) work.push_back(run.work(walk));
     const Placements placements(std::move(walks), std::move(work), options_.sms);
-    // Equal tasks wait for nothing in the end, so only another packing would be shorter, and there the search
-    // for it has given up.
+    // With equal tasks ordering cannot do better than the packing, and the search for a better packing has
+    // given up.
     const bool equal_tasks = costs_.compute_partial.value_or(costs_.compute) == costs_.compute;
-    if (equal_tasks) enough_ = std::max(enough_, placements.length());
-    const std::uint64_t runs = std::clamp<std::uint64_t>(anneal_tasks / tasks, 1, anneal_runs);
+    const std::int64_t packed = placements.length() + run.last_add();
+    if (equal_tasks) enough_ = std::max(enough_, packed);
+    const std::uint64_t runs =
+        std::clamp<std::uint64_t>(anneal_tasks / (tasks + options_.sms), 1, anneal_runs);
     Random random(options_.seed);
     Walks annealed = walks_of(tiles_, result_.schedule, sm_of_chain_);
 
@@ -96,7 +97,7 @@ class Optimizer {
       keep(annealed, run);
       annealed = best_walks_.empty() ? annealed : best_walks_;
     }
-    result_.at_packing = equal_tasks && best_ <= placements.length();
+    result_.at_packing = equal_tasks && best_ <= packed;
   }
 
   void keep(const Walks& walks, ArrivalRun& run) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace dashlab {
 namespace {
@@ -17,7 +18,7 @@ class Matching {
         demand_(rows, 0),
         walks_of_row_(rows),
         last_step_(rows, 0),
-        row_seen_(rows, 0) {
+        tried_in_step_(rows, 0) {
     for (const auto& list : walks) {
       for (const Walk& walk : list) {
         for (std::uint32_t row : walk.rows) ++demand_[row];
@@ -25,6 +26,8 @@ class Matching {
     }
     at_.assign(walks.size(), {0, 0, lead});
     row_of_.resize(walks.size());
+    under_way_.resize(walks.size());
+    std::iota(under_way_.begin(), under_way_.end(), 0U);
   }
 
   void run() {
@@ -41,43 +44,49 @@ class Matching {
     std::uint32_t lead = 0;  // steps until the first row
   };
 
-  // The rows that SMs need in this step, the most wanted first, then those that have rested longest. False
-  // when all walks have ended.
+  // Brings the rows that SMs need in this step into order: the most wanted first, then those that have rested
+  // longest. False when all walks have ended.
   bool gather() {
-    for (std::uint32_t row : wanted_) walks_of_row_[row].clear();
-    wanted_.clear();
+    std::erase_if(under_way_, [&](std::uint32_t sm) { return at_[sm].walk == walks_[sm].size(); });
+    std::erase_if(wanted_, [&](std::uint32_t row) { return walks_of_row_[row].empty(); });
     free_ = 0;
-    bool under_way = false;
-    for (std::uint32_t sm = 0; sm < walks_.size(); ++sm) {
+    for (std::uint32_t sm : under_way_) {
       row_of_[sm] = none;
-      if (at_[sm].walk == walks_[sm].size()) continue;
-      under_way = true;
       if (at_[sm].lead > 0) continue;
       ++free_;
-      const auto& rows = walks_[sm][at_[sm].walk].rows;
-      for (std::size_t i = at_[sm].done; i < rows.size(); ++i) {
-        if (walks_of_row_[rows[i]].empty()) wanted_.push_back(rows[i]);
-        walks_of_row_[rows[i]].push_back(sm);
-      }
+      if (at_[sm].done == 0) begin_walk(sm);
     }
     random_.shuffle(wanted_);
     std::ranges::stable_sort(wanted_, [&](std::uint32_t a, std::uint32_t b) {
       return demand_[a] != demand_[b] ? demand_[a] > demand_[b] : last_step_[a] < last_step_[b];
     });
     ++step_;
-    return under_way;
+    return !under_way_.empty();
+  }
+  void begin_walk(std::uint32_t sm) {
+    for (std::uint32_t row : walks_[sm][at_[sm].walk].rows) {
+      if (walks_of_row_[row].empty()) wanted_.push_back(row);
+      walks_of_row_[row].push_back(sm);
+    }
   }
 
   // A matching that a wanted row once entered is never left by it, so taking rows by demand maximises demand.
+  // Rows that a search visited in vain stay out of the later ones of this step: nothing can free them any
+  // more.
   void match() {
     for (std::uint32_t row : wanted_) {
       if (free_ == 0) return;
-      ++visit_;
-      if (augment(row)) --free_;
+      visited_.clear();
+      if (tried_in_step_[row] == step_ || !augment(row, 0)) continue;
+      --free_;
+      for (std::uint32_t visited : visited_) tried_in_step_[visited] = 0;
     }
   }
-  bool augment(std::uint32_t row) {
-    row_seen_[row] = visit_;
+  bool augment(std::uint32_t row, int depth) {
+    constexpr int deepest = 2000;  // of the recursion: longer ways are rare, and missing one costs little
+    if (depth == deepest) return false;
+    tried_in_step_[row] = step_;
+    visited_.push_back(row);
     for (const std::uint32_t sm : walks_of_row_[row]) {
       if (row_of_[sm] == none) {
         row_of_[sm] = row;
@@ -86,8 +95,8 @@ class Matching {
     }
     for (const std::uint32_t sm : walks_of_row_[row]) {
       const std::uint32_t held = row_of_[sm];
-      if (row_seen_[held] == visit_) continue;
-      if (augment(held)) {
+      if (tried_in_step_[held] == step_) continue;
+      if (augment(held, depth + 1)) {
         row_of_[sm] = row;
         return true;
       }
@@ -96,9 +105,8 @@ class Matching {
   }
 
   void take() {
-    for (std::uint32_t sm = 0; sm < walks_.size(); ++sm) {
+    for (std::uint32_t sm : under_way_) {
       Position& at = at_[sm];
-      if (at.walk == walks_[sm].size()) continue;
       if (at.lead > 0) {
         --at.lead;
         continue;
@@ -108,8 +116,11 @@ class Matching {
         const auto needed = rows.begin() + static_cast<std::ptrdiff_t>(at.done);
         std::iter_swap(needed, std::find(needed, rows.end(), row_of_[sm]));
       }
-      --demand_[rows[at.done]];
-      last_step_[rows[at.done]] = step_;
+      const std::uint32_t row = rows[at.done];
+      --demand_[row];
+      last_step_[row] = step_;
+      auto& others = walks_of_row_[row];
+      others.erase(std::find(others.begin(), others.end(), sm));
       if (++at.done == rows.size()) at = {at.walk + 1, 0, lead_};
     }
   }
@@ -117,16 +128,17 @@ class Matching {
   Walks& walks_;
   std::uint32_t lead_;
   Random& random_;
-  std::vector<std::uint32_t> demand_;  // walks that still need the row
-  std::vector<std::vector<std::uint32_t>> walks_of_row_;
-  std::vector<std::uint64_t> last_step_;  // in which the row was taken last
+  std::vector<std::uint32_t> demand_;                     // walks that still need the row
+  std::vector<std::vector<std::uint32_t>> walks_of_row_;  // SMs under way that still need the row
+  std::vector<std::uint64_t> last_step_;                  // in which the row was taken last
   std::uint64_t step_ = 0;
-  std::vector<std::uint64_t> row_seen_;
+  std::vector<std::uint64_t> tried_in_step_;
+  std::vector<std::uint32_t> visited_;    // by the search under way
+  std::vector<std::uint32_t> under_way_;  // SMs with walks left
   std::vector<Position> at_;
   std::vector<std::uint32_t> row_of_;
-  std::vector<std::uint32_t> wanted_;
-  std::size_t free_ = 0;
-  std::uint64_t visit_ = 0;
+  std::vector<std::uint32_t> wanted_;  // rows that an SM under way needs
+  std::size_t free_ = 0;               // SMs without a row in this step
 };
 
 }  // namespace

@@ -39,16 +39,19 @@ struct Optimized {
   std::uint64_t rounds = 0;  ///< placements tried; 0 where a named schedule was good enough
   std::string best_named;    ///< the shortest named schedule, where the search began
   Rational best_named_makespan;
-  bool at_packing =
-      false;  ///< nobody waits and tasks are equal: only a better packing of the chains would be shorter
+  /// Tasks are equal and nobody waits: only a better packing of the chains would be shorter.
+  bool at_packing = false;
   /// Nothing is shorter: the makespan is the lower bound.
   [[nodiscard]] bool optimal() const { return makespan == lower_bound; }
 };
 
+/// Problems with more tasks are not searched.
+inline constexpr std::uint64_t most_searched_tasks = 1U << 20;
+
 /// The best of the named one-pass schedules and of what a search finds: placements at the packing bound, rows
 /// ordered so that no two SMs meet (edge colouring by matchings and tabu search), and annealing under the
-/// real costs for what that leaves. Never longer than the best named schedule. Problems above 2^20 tasks get
-/// the best named one. Throws BadInput as make_schedule and simulate do.
+/// real costs for what that leaves. Never longer than the best named schedule. Problems above
+/// most_searched_tasks get the best named one. Throws BadInput as make_schedule and simulate do.
 Optimized optimize(std::string_view name, const Problem& problem, const TileMap& tiles,
                    const OptimizeOptions& options);
 
