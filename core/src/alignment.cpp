@@ -1,5 +1,6 @@
 // Lemma 1 and conflict freedom: both look at the run in which no add waits for its rank.
 #include "dashlab/core/verify.hpp"
+#include "memory.hpp"
 #include "rows.hpp"
 #include "simulate_alone.hpp"
 
@@ -8,6 +9,8 @@ namespace dashlab {
 Alignment alignment(const Problem& problem, const TileMap& tiles, const Schedule& schedule,
                     const Costs& costs) {
   if (schedule.dq_mode != DqMode::ordered) return {true, true};
+  // Beside the timeline its grouping by rows and a copy of the steps.
+  require_memory((sizeof(TaskSpan) + 24) * schedule.steps.size(), "the check of Lemma 1");
   Schedule unordered = schedule;
   unordered.dq_mode = DqMode::arrival;
   unordered.row_begin.clear();

@@ -6,7 +6,8 @@
 
 namespace dashlab {
 
-/// Throws EnvironmentError when `bytes` exceed the machine's memory. `what` says what needs them.
+/// Throws EnvironmentError when `bytes` beside what the process holds exceed the machine's memory. `what`
+/// says what needs them.
 void require_memory(std::uint64_t bytes, std::string_view what);
 
 }  // namespace dashlab

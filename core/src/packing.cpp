@@ -6,6 +6,8 @@
 #include <queue>
 #include <set>
 
+#include "packing_improve.hpp"
+
 namespace dashlab {
 namespace {
 
@@ -48,6 +50,13 @@ std::optional<Fit> best_fit(const std::vector<std::int64_t>& sizes, std::uint32_
     fit.sm_of.push_back(sm);
   }
   return fit;
+}
+
+std::int64_t longest_load(const std::vector<std::int64_t>& sizes, std::uint32_t sms,
+                          const std::vector<std::uint32_t>& sm_of) {
+  std::vector<std::int64_t> loads(sms, 0);
+  for (std::size_t i = 0; i < sizes.size(); ++i) loads[sm_of[i]] += sizes[i];
+  return std::ranges::max(loads);
 }
 
 // Bounds that need no search. Of the k*S + 1 largest chains some SM gets k + 1, at best the smallest of them.
@@ -153,6 +162,12 @@ PackingInterval packing_interval(const std::vector<std::int64_t>& sizes, std::ui
     } else {
       result.lower += unit;  // every load is a multiple of the unit
     }
+  }
+  std::vector<std::uint32_t> improved = best.sm_of;
+  constexpr std::uint64_t looks = 2'000'000;
+  while (result.lower < result.upper && improve_packing(sorted, sms, result.upper - unit, improved, looks)) {
+    best.sm_of = improved;
+    result.upper = longest_load(sorted, sms, improved);
   }
   result.sm_of_chain.resize(sizes.size());
   for (std::size_t i = 0; i < order.size(); ++i) result.sm_of_chain[order[i]] = best.sm_of[i];

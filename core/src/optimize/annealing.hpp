@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "../random.hpp"
 #include "arrival_run.hpp"
-#include "random.hpp"
 
 namespace dashlab {
 

@@ -61,7 +61,7 @@ class Optimizer {
       } catch (const BadInput&) {
         continue;  // no meaning for this problem
       }
-      if (good_enough()) return;
+      if (good_enough() || !keep_going()) return;
     }
   }
 
@@ -87,13 +87,14 @@ class Optimizer {
     Random random(options_.seed);
     Walks annealed = walks_of(tiles_, result_.schedule, sm_of_chain_);
 
+    const std::function<bool()> going = [this] { return keep_going(); };
     while (result_.rounds < options_.rounds && best_ > enough_ && keep_going()) {
       Walks walks_now = placements(result_.rounds++, random);
       order_by_steps(walks_now, rows(), run.lead_in_tasks(), random,
-                     cells(walks_now, run.lead_in_tasks()) <= most_cells ? patience : 0);
+                     cells(walks_now, run.lead_in_tasks()) <= most_cells ? patience : 0, going);
       keep(walks_now, run);
       if (best_ <= enough_ || result_.rounds % 4 != 0) continue;
-      anneal(annealed, run, random, runs, enough_, [&] { return keep_going(); });
+      anneal(annealed, run, random, runs, enough_, going);
       keep(annealed, run);
       annealed = best_walks_.empty() ? annealed : best_walks_;
     }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../packing.hpp"
-#include "random.hpp"
+#include "../random.hpp"
 #include "walks.hpp"
 
 namespace dashlab {

@@ -30,8 +30,8 @@ class Matching {
     std::iota(under_way_.begin(), under_way_.end(), 0U);
   }
 
-  void run() {
-    while (gather()) {
+  void run(const std::function<bool()>& keep_going) {
+    while (gather() && (step_ % 64 != 0 || keep_going())) {
       match();
       take();
     }
@@ -143,8 +143,9 @@ class Matching {
 
 }  // namespace
 
-void match_step_by_step(Walks& walks, std::size_t rows, std::uint32_t lead, Random& random) {
-  Matching(walks, rows, lead, random).run();
+void match_step_by_step(Walks& walks, std::size_t rows, std::uint32_t lead, Random& random,
+                        const std::function<bool()>& keep_going) {
+  Matching(walks, rows, lead, random).run(keep_going);
 }
 
 }  // namespace dashlab

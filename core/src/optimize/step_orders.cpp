@@ -42,10 +42,10 @@ class Search {
     find_suspects();
   }
 
-  void run(std::uint64_t patience) {
+  void run(std::uint64_t patience, const std::function<bool()>& keep_going) {
     best_ = cost_;
     std::uint64_t left = patience;
-    for (now_ = 1; cost_ > 0 && left > 0; ++now_) {
+    for (now_ = 1; cost_ > 0 && left > 0 && (now_ % 1024 != 0 || keep_going()); ++now_) {
       const std::uint64_t best = best_;
       const Cell cell = some_conflict();
       const std::uint64_t looks = walks_[cell.walk]->rows.size();
@@ -150,9 +150,9 @@ class Search {
 }  // namespace
 
 void order_by_steps(Walks& walks, std::size_t rows, std::uint32_t lead, Random& random,
-                    std::uint64_t patience) {
-  match_step_by_step(walks, rows, lead, random);
-  if (patience > 0) Search(walks, rows, lead, random).run(patience);
+                    std::uint64_t patience, const std::function<bool()>& keep_going) {
+  match_step_by_step(walks, rows, lead, random, keep_going);
+  if (patience > 0 && keep_going()) Search(walks, rows, lead, random).run(patience, keep_going);
 }
 
 }  // namespace dashlab

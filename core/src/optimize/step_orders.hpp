@@ -8,16 +8,18 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
-#include "random.hpp"
+#include "../random.hpp"
 #include "walks.hpp"
 
 namespace dashlab {
 
 /// Reorders the rows of every walk. `rows` is the number of rows of the problem, `lead` the steps that a walk
 /// takes before its first row. The tabu search ends when it has looked at `patience` swaps without a new
-/// best; with 0 there is none, nor its table of steps times rows.
+/// best; with 0 there is none, nor its table of steps times rows. Ends
+/// early when keep_going() is false; the walks are whole all the same.
 void order_by_steps(Walks& walks, std::size_t rows, std::uint32_t lead, Random& random,
-                    std::uint64_t patience);
+                    std::uint64_t patience, const std::function<bool()>& keep_going);
 
 }  // namespace dashlab

@@ -44,8 +44,8 @@ ScheduleBuilder::ScheduleBuilder(std::string_view name, const Problem& problem, 
   const bool gathered = options.group_mode == GroupMode::gathered;
   owners_ = static_cast<std::uint32_t>(problem.batch * (gathered ? problem.kv_heads : problem.heads));
   heads_per_chain_ = gathered ? static_cast<std::uint32_t>(problem.group_size()) : 1;
-  constexpr std::uint64_t bytes_per_task =
-      9;  // a step, a place in a reduce order, and its share of chains and rows
+  // A step, a place in a reduce order, its q order before it is placed, and its share of chains and rows.
+  constexpr std::uint64_t bytes_per_task = 13;
   const auto heads = static_cast<std::uint64_t>(problem.total_heads());
   require_memory(bytes_per_task * tiles.tasks_per_head() * heads, "the schedule");
   schedule_.steps.reserve(tiles.tasks_per_head() * static_cast<std::uint64_t>(problem.total_heads()));
