@@ -44,8 +44,8 @@ std::string why_it_ended(const Optimized& found) {
   return "";
 }
 
-nlohmann::ordered_json to_json(const Optimized& found, const Problem& problem, const Options& o,
-                               double took) {
+nlohmann::ordered_json to_json(const Optimized& found, const Problem& problem, const Options& o, double took,
+                               bool interrupted) {
   return {{"format", "dashlab.optimize/1"},
           {"mask", to_string(problem.mask)},
           {"sms", found.schedule.sms},
@@ -57,6 +57,7 @@ nlohmann::ordered_json to_json(const Optimized& found, const Problem& problem, c
           {"placements", found.rounds},
           {"seconds", took},
           {"seed", o.seed},
+          {"interrupted", interrupted},
           {"output", o.output ? nlohmann::ordered_json(*o.output) : nullptr}};
 }
 
@@ -94,10 +95,11 @@ int run(Options& o) {
   const Optimized found = optimize("optimized", problem, tiles, options);
   const double took = elapsed();
   o.run.done();
+  const bool interrupted = control.stop->load();
 
   if (o.output) write_schedule(*o.output, problem, found.schedule);
   if (o.json) {
-    fmt::print("{}\n", to_json(found, problem, o, took).dump(2));
+    fmt::print("{}\n", to_json(found, problem, o, took, interrupted).dump(2));
     return exit_done;
   }
   fmt::print("{}, c = {}, r = {}, model {}\n\n", describe(problem, schedule.sms), to_string(costs.compute),
@@ -107,8 +109,9 @@ int run(Options& o) {
   fmt::print("lower bound    {}   ({})\n", to_string(found.lower_bound),
              found.optimal()
                  ? "reached: nothing is shorter"
-                 : fmt::format("found is {:.2f} % above{}", 100 * over(found), why_it_ended(found)));
-  fmt::print("search         {} placements in {:.2f} s, seed {}\n", found.rounds, took, o.seed);
+                 : fmt::format("found is {:.2g} % above{}", 100 * over(found), why_it_ended(found)));
+  fmt::print("search         {} placement{} in {:.2f} s, seed {}{}\n", found.rounds,
+             found.rounds == 1 ? "" : "s", took, o.seed, interrupted ? "; interrupted" : "");
   if (o.output) fmt::print("written to {}\n", *o.output);
   return exit_done;
 }

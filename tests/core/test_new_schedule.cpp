@@ -1,13 +1,7 @@
 // The example of CONTRIBUTING.md, "Add a schedule": the code between the marks stands there word for word.
-#include <doctest/doctest.h>
-
-#include "../../core/src/schedulers/schedulers.hpp"
-#include "planning.hpp"
-
-using namespace dashlab;
-using namespace dashlab::test;
-
 // begin: core/src/schedulers/longest_first.cpp
+#include "schedulers.hpp"
+
 namespace dashlab {
 
 // The longest chain first, onto the SM with the least work; every chain from its first row down.
@@ -29,6 +23,13 @@ Schedule longest_first(const SchedulerInput& in) {
 // end
 
 // begin: tests/core/test_longest_first.cpp
+#include <doctest/doctest.h>
+
+#include "planning.hpp"
+#include "schedulers.hpp"
+
+using namespace dashlab;
+
 TEST_CASE("Longest first is valid for every mask, and the shortest for causal 4 x 4, 2 heads, 3 SMs") {
   for (const char* mask : {"full", "causal", "window:2,1", "documents:3,0,4f"}) {
     const Problem problem = tile_problem(7, 7, 2, parse_mask(mask));

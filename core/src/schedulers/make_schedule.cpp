@@ -16,15 +16,17 @@ struct Entry {
   Schedule (*make)(const SchedulerInput&);
 };
 
-constexpr std::array<Entry, 9> entries{{{"ascending", ascending},
-                                        {"descending", descending},
-                                        {"spt", spt},
-                                        {"shift", shift},
-                                        {"shift-spread", shift_spread},
-                                        {"symmetric-shift", symmetric_shift},
-                                        {"packed", packed},
-                                        {"two-pass", two_pass},
-                                        {"atomic", atomic}}};
+constexpr auto entries = std::to_array<Entry>({
+    {"ascending", ascending},
+    {"descending", descending},
+    {"spt", spt},
+    {"shift", shift},
+    {"shift-spread", shift_spread},
+    {"symmetric-shift", symmetric_shift},
+    {"packed", packed},
+    {"two-pass", two_pass},
+    {"atomic", atomic},
+});
 
 constexpr auto names = [] {
   std::array<std::string_view, entries.size()> result;
