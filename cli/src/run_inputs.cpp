@@ -66,6 +66,7 @@ RunInputs make_run(ComputeFlags& all, const RunPreferences& preferences) {
   auto& [problem, schedule, input, run, json] = all;
   check_recipe(input.recipe);
   refuse_choices(input.recipe, schedule, problem.tile_q, problem.tile_kv);
+  schedule.check_name();
   if (input.arrival && input.recipe == "fa2-torch")
     throw BadInput("--arrival: recipe fa2-torch adds in a fixed order; leave the flag out");
   if (input.forward) check_recipe(*input.forward);
