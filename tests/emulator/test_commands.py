@@ -189,6 +189,20 @@ with tempfile.TemporaryDirectory() as folder:
     expect("--schedule leaves the arrival aside", code == 1 and "arrival" not in out, out)
 
     # shuffle
+    alike = "Here it does not show"
+    code, out, err = run("shuffle", "--runs", "3", "--heads", "3", *small)
+    expect("shuffle says that rounding hides the differences of few kv tiles",
+           code == 0 and alike in out and "rounding to BF16" in out and "(6 in a row of dQ)" in out
+           and "--profile ieee-fp32 or a smaller --tile-kv" in out, out)
+    for flags in (["--profile", "ieee-fp32"], ["--tile-kv", "16"]):
+        code, out, err = run("shuffle", "--runs", "3", "--heads", "3", *small, *flags)
+        expect(f"shuffle {flags[0]} shows them", code == 0 and alike not in out and " 1 different dq; 0" not in out, out)
+    code, out, err = run("shuffle", "--runs", "3", *small, "--profile", "ieee-fp32", "--sms", "1")
+    expect("shuffle on one SM has one order", alike in out and "same order of arrival" in out, out)
+    code, out, err = run("shuffle", "--runs", "9", *small[:-2], "--profile", "ieee-fp32", "--tile-kv", "512")
+    expect("shuffle of two kv tiles", alike in out and "same sum in both orders" in out, out)
+    code, out, err = run("shuffle", "--runs", "1", *small)
+    expect("shuffle of one run", "nothing to differ from" in out and alike not in out, out)
     code, out, err = run("shuffle", "--runs", "4", "--seqlen", "1024", "--head-dim", "32", "--tile-q", "64", "--tile-kv", "64",
                          "--profile", "ieee-fp32", "--json")
     shuffled = json.loads(out)
