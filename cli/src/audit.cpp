@@ -39,18 +39,34 @@ nlohmann::ordered_json to_json(const Finding& finding) {
   return json;
 }
 
-nlohmann::ordered_json to_json(const AuditSetup& setup, const Recording& recording,
+/// What decides the orders beside the schedule: the group and the arrival that flags or metadata name.
+struct Orders {
+  bool gathered = false;
+  std::optional<std::string> arrival;
+};
+
+Orders orders_of(const AuditFlags& flags, const SafetensorsFile& file, const AuditSetup& setup,
+                 const Recording& recording) {
+  if (recording.pass == Pass::forward || setup.run.recipe == "fa2-torch") return {};
+  return {setup.schedule.group_mode == GroupMode::gathered && setup.problem.group_size() > 1,
+          arrival_setting(flags, file)};
+}
+
+nlohmann::ordered_json to_json(const AuditSetup& setup, const Orders& orders, const Recording& recording,
                                const AuditResult& result) {
   nlohmann::ordered_json json{{"format", "dashlab.audit/1"}, {"recipe", setup.run.recipe}};
   json["pass"] = recording.pass == Pass::forward ? "forward" : "backward";
   json["schedule"] = nullptr;
   if (!setup.schedule.name.empty()) json["schedule"] = setup.schedule.name;
+  if (orders.gathered) json["group"] = "gathered";
+  if (orders.arrival) json["arrival"] = *orders.arrival;
   json["equal"] = result.equal();
   for (const Finding& finding : result.findings) json[finding.name] = to_json(finding);
   return json;
 }
 
-void print_text(const AuditSetup& setup, const Recording& recording, const AuditResult& result) {
+void print_text(const AuditSetup& setup, const Orders& orders, const Recording& recording,
+                const AuditResult& result) {
   std::string equal_names;
   std::int64_t equal_elements = 0;
   for (const Finding& finding : result.findings) {
@@ -58,9 +74,11 @@ void print_text(const AuditSetup& setup, const Recording& recording, const Audit
     equal_names += (equal_names.empty() ? "" : " ") + finding.name;
     equal_elements += finding.comparison.elements;
   }
-  fmt::print("recipe {}, {}{}, mask {}, scale {}\n", setup.run.recipe,
+  fmt::print("recipe {}, {}{}{}{}, mask {}, scale {}\n", setup.run.recipe,
              recording.pass == Pass::forward ? "forward" : "backward",
              setup.schedule.name.empty() ? "" : fmt::format(", schedule {}", setup.schedule.name),
+             orders.gathered ? ", group gathered" : "",
+             orders.arrival ? fmt::format(", arrival {}", *orders.arrival) : "",
              to_string(setup.problem.mask), setup.run.scale);
   if (!equal_names.empty()) fmt::print("{}: {} elements, 0 differ\n", equal_names, equal_elements);
   for (const Finding& finding : result.findings) {
@@ -98,6 +116,21 @@ bool is_auto(const std::optional<std::string>& flag) {
   return flag && *flag == "auto";
 }
 
+/// What the metadata name and no search tries.
+std::string untried(const SafetensorsFile& file, const Recording& recording) {
+  if (recording.pass == Pass::forward) return "";
+  ScheduleFlags noted;
+  noted.schedule = file.metadata("schedule");
+  std::string names;
+  if (noted.is_file() || !noted.is_known()) names += fmt::format(", schedule {}", *noted.schedule);
+  if (file.metadata("group") == "gathered") names += ", group gathered";
+  if (const auto arrival = file.metadata("arrival")) names += fmt::format(", arrival {}", *arrival);
+  if (names.empty()) return "";
+  return fmt::format(
+      "the metadata name {}: a search tries only named schedules with chains per head; audit without auto{}",
+      names.substr(2), noted.is_file() ? ", or with --schedule FILE" : "");
+}
+
 /// Searches what is `auto` and, with it, everything that neither flags nor metadata fix.
 void run_search(Options& o, Context& context, const SafetensorsFile& file, const Recording& recording) {
   if (o.flags.schedule.is_file())
@@ -123,17 +156,20 @@ void run_search(Options& o, Context& context, const SafetensorsFile& file, const
   const SearchResult result = search(recording, space, o.run.control("search"));
   o.run.done();
   const AuditSetup& best = result.best;
+  const std::string hint = result.verdict.equal() ? "" : untried(file, recording);
   if (o.json) {
-    nlohmann::ordered_json json = to_json(best, recording, result.verdict);
+    nlohmann::ordered_json json = to_json(best, {}, recording, result.verdict);
     json["search"] = to_json(result);
+    if (!hint.empty()) json["search"]["hint"] = hint;
     fmt::print("{}\n", json.dump(2));
   } else {
     const std::string tiles = fmt::format("{} x {} tiles", result.candidates.front().problem.tile_q,
                                           result.candidates.front().problem.tile_kv);
     fmt::print("{} known combinations tried; {} {}, {}\n", result.candidates.size(),
                result.verdict.equal() ? "this one fits:" : "none fits; nearest:", best.run.recipe, tiles);
-    print_text(best, recording, result.verdict);
+    print_text(best, {}, recording, result.verdict);
     if (!result.explanation.empty()) fmt::print("{}\n", result.explanation);
+    if (!hint.empty()) fmt::print("{}\n", hint);
   }
   context.exit_code = result.verdict.equal() ? exit_done : exit_different;
 }
@@ -150,12 +186,13 @@ void run(Options& o, const CLI::App& command, Context& context) {
   }
   AuditSetup setup = make_setup(o.flags, file, recording);
   setup.judge_forward = o.forward;
+  const Orders orders = orders_of(o.flags, file, setup, recording);
   const AuditResult result = audit(recording, setup, o.run.control("audit"));
   o.run.done();
   if (o.json)
-    fmt::print("{}\n", to_json(setup, recording, result).dump(2));
+    fmt::print("{}\n", to_json(setup, orders, recording, result).dump(2));
   else
-    print_text(setup, recording, result);
+    print_text(setup, orders, recording, result);
   context.exit_code = result.equal() ? exit_done : exit_different;
 }
 

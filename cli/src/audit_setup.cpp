@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "dashlab/core/error.hpp"
 #include "dashlab/emulator/arrival.hpp"
 #include "run_flags.hpp"
 
@@ -47,6 +48,50 @@ std::uint32_t sms_setting(const AuditFlags& flags, const SafetensorsFile& file) 
   return schedule.sms_for(Problem{});
 }
 
+std::optional<std::string> arrival_setting(const AuditFlags& flags, const SafetensorsFile& file) {
+  return flags.schedule.schedule ? std::nullopt : file.metadata("arrival");
+}
+
+namespace {
+
+std::string group_of(const SafetensorsFile& file) {
+  const std::string group = file.metadata("group").value_or("per-head");
+  if (group != "per-head" && group != "gathered")
+    throw BadInput(
+        fmt::format("{}: metadata 'group' '{}': use per-head or gathered", file.path(), group.substr(0, 40)));
+  return group;
+}
+
+/// The schedule that flags or metadata name. A file says its SMs and its group itself.
+Schedule named_schedule(const AuditFlags& flags, const SafetensorsFile& file, const AuditSetup& setup,
+                        const std::string& fallback) {
+  ScheduleFlags schedule = flags.schedule;
+  schedule.schedule = setting(flags.schedule.schedule, file, "schedule");
+  const bool from_metadata = schedule.schedule && !flags.schedule.schedule;
+  if (from_metadata && !schedule.is_known())
+    throw BadInput(fmt::format(
+        "{}: metadata 'schedule' '{}' is no known schedule and no file; give --schedule NAME or FILE",
+        file.path(), schedule.schedule->substr(0, 40)));
+  const TileMap tiles(setup.problem);
+  if (!schedule.is_file()) {
+    schedule.sms = setup.run.sms;
+    if (!schedule.group) schedule.group = group_of(file);
+    return schedule.make(setup.problem, tiles, fallback);
+  }
+  try {
+    Schedule made = schedule.make(setup.problem, tiles, fallback);
+    made.name = *schedule.schedule;
+    return made;
+  } catch (const BadInput& reason) {
+    if (!from_metadata) throw;
+    throw BadInput(
+        fmt::format("{}: the metadata name a schedule file; give its place with --schedule FILE: {}",
+                    file.path(), reason.what()));
+  }
+}
+
+}  // namespace
+
 AuditSetup make_setup(const AuditFlags& flags, const SafetensorsFile& file, const Recording& recording) {
   AuditSetup setup;
   setup.run.recipe = setting(flags.recipe, file, "recipe").value_or("fa3");
@@ -66,13 +111,9 @@ AuditSetup make_setup(const AuditFlags& flags, const SafetensorsFile& file, cons
   } else if (setup.run.recipe == "fa2-torch") {
     setup.schedule.name = "fa2-torch";
   } else {
-    const TileMap tiles(problem);
-    ScheduleFlags schedule = flags.schedule;
-    schedule.schedule = setting(flags.schedule.schedule, file, "schedule");
-    if (!schedule.is_file()) schedule.sms = setup.run.sms;
-    setup.schedule = schedule.make(problem, tiles, std::string(recipe_schedule(setup.run.recipe, problem)));
-    const auto arrival = file.metadata("arrival");
-    if (arrival && !flags.schedule.schedule)
+    setup.schedule =
+        named_schedule(flags, file, setup, std::string(recipe_schedule(setup.run.recipe, problem)));
+    if (const auto arrival = arrival_setting(flags, file))
       setup.schedule = arrival_order(problem, setup.schedule, parse_arrival(*arrival));
   }
   return setup;

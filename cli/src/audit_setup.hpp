@@ -34,6 +34,9 @@ std::optional<std::int64_t> tile_setting(const std::optional<std::int64_t>& flag
 /// --sms, else the metadata, else 132.
 std::uint32_t sms_setting(const AuditFlags& flags, const SafetensorsFile& file);
 
+/// The order of arrival that the metadata name. A --schedule leaves them aside.
+std::optional<std::string> arrival_setting(const AuditFlags& flags, const SafetensorsFile& file);
+
 /// The problem, recipe and schedule. Throws BadInput for anything unknown or contradictory.
 AuditSetup make_setup(const AuditFlags& flags, const SafetensorsFile& file, const Recording& recording);
 

@@ -32,7 +32,7 @@ void run(Options& o, Context& context) {
       run_recipe_backward(inputs.run, inputs.plan.problem, inputs.plan.tiles, inputs.plan.schedule,
                           inputs.tensors, o.run.control("backward"));
   o.run.done();
-  if (o.output) write_safetensors(*o.output, saved_tensors(inputs, gradients), inputs.metadata(o.input));
+  if (o.output) write_safetensors(*o.output, saved_tensors(inputs, gradients), inputs.metadata(o));
   std::optional<Reference> reference;
   if (o.reference) {
     reference = fp64_reference(inputs.plan.problem, inputs.tensors, static_cast<double>(inputs.run.scale),

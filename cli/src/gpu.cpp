@@ -127,7 +127,7 @@ void run(Options& o, Context& context) {
   json["runs"] = o.repeat;
   json["different_runs"] = different;
 
-  if (o.output) write_safetensors(*o.output, saved_tensors(inputs, gradients), inputs.metadata(o.input));
+  if (o.output) write_safetensors(*o.output, saved_tensors(inputs, gradients), inputs.metadata(o));
   if (o.record) write_file(*o.record, recorded(o, inputs, json["sha256"]));
   if (o.trace) write_trace(*o.trace, session.timeline(), inputs);
   context.exit_code = different == 0 ? exit_done : exit_different;

@@ -99,7 +99,8 @@ void ProblemFlags::require_sizes(const ProblemFields& said, const std::string& s
 
 void ScheduleFlags::add_to(CLI::App& command) {
   command
-      .add_option("--schedule", schedule, fmt::format("{} or FILE.json", fmt::join(schedule_names(), ", ")))
+      .add_option("--schedule", schedule,
+                  fmt::format("{} or FILE, a name with '.' or '/' in it", fmt::join(schedule_names(), ", ")))
       ->group(schedule_group);
   add_unnamed_to(command);
 }
@@ -131,7 +132,17 @@ ScheduleOptions ScheduleFlags::options(const Problem& problem) const {
 }
 
 bool ScheduleFlags::is_file() const {
-  return schedule && schedule->ends_with(".json");
+  return schedule && schedule->find_first_of("./") != std::string::npos;
+}
+
+bool ScheduleFlags::is_known() const {
+  return !schedule || is_file() || std::ranges::find(schedule_names(), *schedule) != schedule_names().end();
+}
+
+void ScheduleFlags::check_name() const {
+  if (!is_known())
+    throw BadInput(fmt::format("--schedule '{}': unknown; use {}, or a schedule file (write ./{} for a file)",
+                               *schedule, fmt::join(schedule_names(), ", "), *schedule));
 }
 
 ScheduleFile ScheduleFlags::read() const {
@@ -157,6 +168,7 @@ PlannedSchedule ScheduleFlags::make(const ProblemFlags& flags, const std::string
     TileMap tiles(file.problem);
     return {std::move(file.problem), std::move(tiles), std::move(file.schedule), true};
   }
+  check_name();
   Problem problem = make_problem(flags);
   TileMap tiles(problem);
   Schedule made = make_schedule(schedule.value_or(fallback), problem, tiles, options(problem));
@@ -165,6 +177,7 @@ PlannedSchedule ScheduleFlags::make(const ProblemFlags& flags, const std::string
 
 Schedule ScheduleFlags::make(const Problem& problem, const TileMap& tiles,
                              const std::string& fallback) const {
+  check_name();
   if (!is_file()) return make_schedule(schedule.value_or(fallback), problem, tiles, options(problem));
   ScheduleFile file = read();
   if (file.problem != problem) {

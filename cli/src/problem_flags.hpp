@@ -46,8 +46,12 @@ struct ScheduleFlags {
   /// --sms, or its default: the kv tiles for a problem in tiles, else 132.
   [[nodiscard]] std::uint32_t sms_for(const Problem& problem) const;
   [[nodiscard]] ScheduleOptions options(const Problem& problem) const;
-  /// Whether --schedule names a file.
+  /// Whether --schedule names a file: no name of a schedule has a '.' or '/' in it.
   [[nodiscard]] bool is_file() const;
+  /// Whether --schedule is absent, a file (there or not) or the name of a schedule.
+  [[nodiscard]] bool is_known() const;
+  /// Throws BadInput unless is_known().
+  void check_name() const;
   /// Builds the named schedule (`fallback` when none is named) or reads the file. A file brings its own
   /// problem, SMs and group; flags that contradict it are refused.
   [[nodiscard]] PlannedSchedule make(const ProblemFlags& problem, const std::string& fallback) const;

@@ -66,6 +66,7 @@ RunInputs make_run(ComputeFlags& all, const RunPreferences& preferences) {
   auto& [problem, schedule, input, run, json] = all;
   check_recipe(input.recipe);
   refuse_choices(input.recipe, schedule, problem.tile_q, problem.tile_kv);
+  schedule.check_name();
   if (input.arrival && input.recipe == "fa2-torch")
     throw BadInput("--arrival: recipe fa2-torch adds in a fixed order; leave the flag out");
   if (input.forward) check_recipe(*input.forward);
@@ -128,7 +129,7 @@ RunInputs make_run(ComputeFlags& all, const RunPreferences& preferences) {
   return inputs;
 }
 
-Metadata RunInputs::metadata(const InputFlags& flags) const {
+Metadata RunInputs::metadata(const ComputeFlags& flags) const {
   Metadata out{{"recipe", run.recipe},
                {"mask", to_string(plan.problem.mask)},
                {"scale", fmt::format("{}", run.scale)},
@@ -138,10 +139,12 @@ Metadata RunInputs::metadata(const InputFlags& flags) const {
   if (run.recipe != "fa2-torch") {
     out["tile_q"] = fmt::to_string(plan.problem.tile_q);
     out["tile_kv"] = fmt::to_string(plan.problem.tile_kv);
-    out["schedule"] = plan.schedule.name;
+    out["schedule"] = plan.from_file ? *flags.schedule.schedule : plan.schedule.name;
+    if (plan.schedule.group_mode == GroupMode::gathered && plan.problem.group_size() > 1)
+      out["group"] = "gathered";
   }
-  if (!file) out["seed"] = fmt::to_string(flags.seed.value_or(0));
-  if (flags.arrival) out["arrival"] = *flags.arrival;
+  if (!file) out["seed"] = fmt::to_string(flags.input.seed.value_or(0));
+  if (flags.input.arrival) out["arrival"] = *flags.input.arrival;
   return out;
 }
 

@@ -48,7 +48,7 @@ struct RunInputs {
   std::optional<ForwardResult> forward;  ///< set where o and lse were computed here
 
   /// What a saved result says about itself; the same keys that `audit` reads.
-  [[nodiscard]] Metadata metadata(const InputFlags& flags) const;
+  [[nodiscard]] Metadata metadata(const ComputeFlags& flags) const;
 };
 
 /// How a run's o and lse are made where the file has none: recipe, problem with the forward tiles, q k v.

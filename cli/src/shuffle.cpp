@@ -69,6 +69,28 @@ Spread spread_of(const RunInputs& inputs, Options& o, ScheduleOfRun schedule_of_
   return spread;
 }
 
+/// Why nothing varied, and what may show it; empty where something did. `first`: the first run's orders;
+/// `same_order`: no run had others.
+std::string why_alike(const Options& o, const RunInputs& inputs, const Spread& shuffled,
+                      const Schedule& first, bool same_order) {
+  if (shuffled.digests.size() > 1) return "";
+  if (o.runs == 1) return "One run has nothing to differ from; try --runs 20.";
+  if (same_order)
+    return "Here it does not show: every run had the same order of arrival; try more --sms or more kv tiles.";
+  const std::string tiles = o.schedule.is_file() ? "a schedule of smaller kv tiles" : "a smaller --tile-kv";
+  std::uint64_t longest_row = 0;
+  for (std::size_t row = 1; row < first.row_begin.size(); ++row)
+    longest_row = std::max(longest_row, first.row_begin[row] - first.row_begin[row - 1]);
+  if (longest_row <= 2)
+    return fmt::format("Here it does not show: two kv tiles give the same sum in both orders; try {}.",
+                       tiles);
+  const bool wide = inputs.dtype == DType::f32;
+  return fmt::format(
+      "Here it does not show: {} differences of so few kv tiles ({} in a row of dQ); try {}{}.",
+      wide ? "the runs came upon no" : fmt::format("rounding to {} hides the", to_string(inputs.dtype)),
+      longest_row, wide || o.input.input ? "" : "--profile ieee-fp32 or ", tiles);
+}
+
 /// Three numbers, three orders: why the order of a sum decides bits.
 nlohmann::ordered_json three_numbers() {
   const float big = 1e8F;
@@ -85,8 +107,13 @@ void run(Options& o, Context& context) {
   const RunInputs inputs = make_run(o);
   const Problem& problem = inputs.plan.problem;
   const std::uint64_t seed = o.input.seed.value_or(0);
+  Schedule first;
+  bool same_order = true;
   const Spread shuffled = spread_of(inputs, o, [&](int i) {
-    return arrival_order(problem, inputs.plan.schedule, seed + static_cast<std::uint64_t>(i) + 1);
+    Schedule arrived = arrival_order(problem, inputs.plan.schedule, seed + static_cast<std::uint64_t>(i) + 1);
+    if (i == 0) first = arrived;
+    same_order = same_order && arrived.reduce_kv == first.reduce_kv;
+    return arrived;
   });
   const Schedule fixed =
       inputs.plan.schedule.dq_mode == DqMode::arrival
@@ -115,6 +142,8 @@ void run(Options& o, Context& context) {
                shuffled.digests.size(), shuffled.elements_that_vary,
                100 * static_cast<double>(shuffled.elements_that_vary) / elements, shuffled.largest_ulp);
     fmt::print("  fixed order ({}): {} different dq\n", fixed.name, ordered.digests.size());
+    const std::string why = why_alike(o, inputs, shuffled, first, same_order);
+    if (!why.empty()) fmt::print("{}\n", why);
   }
   context.exit_code = exit_done;
 }

@@ -88,6 +88,18 @@ class ScheduleFiles(ProgramTest):
         self.passes("plan", "--schedule", self.path, "--mask", "full", "--q-tiles", 4, "--kv-tiles", 3, "--heads", 2,
                     "--batch", 1, "--head-dim", 128, "--sms", 3, "--group", "per-head")
 
+    def test_a_dot_or_slash_makes_a_file(self):
+        plain = self.folder / "shift"
+        for path in (self.folder / "shift.txt", plain):
+            path.write_bytes(self.path.read_bytes())
+            self.assertIn("4 x 3", self.passes("plan", "--schedule", path))
+        self.refuses(["nothing.txt", "cannot be read"], "plan", "--schedule", "nothing.txt")
+
+    def test_an_unknown_name_is_said_before_a_missing_size(self):
+        for command in ("plan", "emulate", "shuffle"):
+            self.refuses(["--schedule 'fastest': unknown", "spt", "./fastest"], command, "--schedule", "fastest")
+        self.refuses(["no size"], "plan", "--schedule", "spt")
+
     def test_anything_else_is_refused_by_name(self):
         for words, *flags in ((["--mask causal", "full"], "--mask", "causal"), (["--tiles 4", "4 x 3"], "--tiles", 4),
                               (["--q-tiles 5", "4"], "--q-tiles", 5), (["--seqlen 4", "in tiles"], "--seqlen", 4),

@@ -125,7 +125,84 @@ with tempfile.TemporaryDirectory() as folder:
     refused("an unknown profile", "profile", "emulate", *problem, "--profile", "ieee-fp64")
     refused("a flag that contradicts the file", "head-dim", "emulate", "--input", one, "--head-dim", "32")
 
+    # what made a file is in its metadata: audit needs no flags
+    def metadata_of(path):
+        with open(path, "rb") as file:
+            return header_of(file.read())[0]["__metadata__"]
+
+    small = ["--seqlen", "700", "--head-dim", "64", "--mask", "causal"]
+    path = os.path.join(folder, "gathered.safetensors")
+    grouped = [*small, "--heads", "4", "--kv-heads", "2", "--sms", "4", "--schedule", "spt", "--seed", "5"]
+    run("emulate", *grouped, "--group", "gathered", "-o", path)
+    code, out, err = run("audit", path)
+    expect("gathered chains audit as such", code == 0 and ", group gathered" in out, out)
+    expect("audit --json says the group", json.loads(run("audit", path, "--json")[1])["group"] == "gathered")
+    code, out, err = run("audit", path, "--group", "per-head")
+    expect("--group goes before the metadata", code == 1 and "gathered" not in out, out)
+    code, out, err = run("audit", path, "--schedule", "auto")
+    expect("a search says that it tries no gathered chains", code == 1 and "the metadata name group gathered" in out, out)
+    with open(path, "rb") as file:
+        wrong, its_body = header_of(file.read())
+    wrong["__metadata__"]["group"] = "some"
+    refused("a group that does not exist", "'group' 'some'", "audit", write("group.safetensors", file_of(wrong, its_body)))
+    for what, *flags in (("per-head chains", *grouped), ("a group of one", *small, "--group", "gathered")):
+        run("emulate", *flags, "-o", path)
+        expect(f"{what}: no group in the metadata", "group" not in metadata_of(path), metadata_of(path))
+        expect(f"{what}: audits", run("audit", path)[0] == 0)
+
+    # a schedule file whose orders no named schedule has, under the title of one: it must not be taken for that
+    mine, made = os.path.join(folder, "mine.json"), os.path.join(folder, "made.safetensors")
+    run("plan", *small, "--tile-q", "64", "--tile-kv", "64", "--schedule", "ascending", "-o", mine)
+    with open(mine) as file:
+        schedule = json.load(file)
+    for row in schedule["reduce"]:
+        row["kv"].sort(key=lambda kv: kv * 7 % 11)
+    with open(mine, "w") as file:
+        json.dump(schedule, file)
+    run("emulate", "--schedule", mine, "--seed", "4", "--profile", "ieee-fp32", "-o", made)
+    expect("the metadata name the schedule file", metadata_of(made)["schedule"] == mine, metadata_of(made))
+    code, out, err = run("audit", made)
+    expect("a run from a schedule file audits with that file", code == 0 and f"schedule {mine}," in out, out)
+    code, out, err = run("audit", made, "--schedule", "ascending")
+    expect("the schedule whose name is the title gives other bits", code == 1, out)
+    code, out, err = run("audit", made, "--schedule", "auto")
+    expect("a search that finds nothing points at the schedule file",
+           code == 1 and f"the metadata name schedule {mine}:" in out and "--schedule FILE" in out, out)
+    hint = json.loads(run("audit", made, "--schedule", "auto", "--json")[1])["search"]["hint"]
+    expect("audit --json has the hint too", mine in hint, hint)
+    moved = os.path.join(folder, "moved.json")
+    os.rename(mine, moved)
+    refused("a schedule file that is gone", "the metadata name a schedule file", "audit", made)
+    refused("a schedule file that is gone: the mend", "--schedule FILE: " + mine, "audit", made)
+    expect("--schedule names its new place", run("audit", made, "--schedule", moved)[0] == 0)
+    with open(made, "rb") as file:
+        titled, its_body = header_of(file.read())
+    titled["__metadata__"]["schedule"] = "optimized"
+    refused("a title in the metadata", "'optimized' is no known schedule", "audit",
+            write("titled.safetensors", file_of(titled, its_body)))
+
+    run("emulate", *small, "--profile", "ieee-fp32", "--arrival", "random:1", "-o", made)
+    code, out, err = run("audit", made)
+    expect("audit says which arrival it follows", code == 0 and "schedule spt, arrival random:1, mask" in out, out)
+    expect("audit --json says the arrival", json.loads(run("audit", made, "--json")[1])["arrival"] == "random:1")
+    code, out, err = run("audit", made, "--schedule", "ascending")
+    expect("--schedule leaves the arrival aside", code == 1 and "arrival" not in out, out)
+
     # shuffle
+    alike = "Here it does not show"
+    code, out, err = run("shuffle", "--runs", "3", "--heads", "3", *small)
+    expect("shuffle says that rounding hides the differences of few kv tiles",
+           code == 0 and alike in out and "rounding to BF16" in out and "(6 in a row of dQ)" in out
+           and "--profile ieee-fp32 or a smaller --tile-kv" in out, out)
+    for flags in (["--profile", "ieee-fp32"], ["--tile-kv", "16"]):
+        code, out, err = run("shuffle", "--runs", "3", "--heads", "3", *small, *flags)
+        expect(f"shuffle {flags[0]} shows them", code == 0 and alike not in out and " 1 different dq; 0" not in out, out)
+    code, out, err = run("shuffle", "--runs", "3", *small, "--profile", "ieee-fp32", "--sms", "1")
+    expect("shuffle on one SM has one order", alike in out and "same order of arrival" in out, out)
+    code, out, err = run("shuffle", "--runs", "9", *small[:-2], "--profile", "ieee-fp32", "--tile-kv", "512")
+    expect("shuffle of two kv tiles", alike in out and "same sum in both orders" in out, out)
+    code, out, err = run("shuffle", "--runs", "1", *small)
+    expect("shuffle of one run", "nothing to differ from" in out and alike not in out, out)
     code, out, err = run("shuffle", "--runs", "4", "--seqlen", "1024", "--head-dim", "32", "--tile-q", "64", "--tile-kv", "64",
                          "--profile", "ieee-fp32", "--json")
     shuffled = json.loads(out)
