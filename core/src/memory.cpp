@@ -10,11 +10,13 @@
 namespace dashlab {
 namespace {
 
-/// What the process holds already; 0 where there is no /proc.
-std::uint64_t resident_bytes(std::uint64_t page) {
-  std::uint64_t size = 0;
+/// What the process holds already; 0 on systems other than Linux.
+std::uint64_t resident_bytes([[maybe_unused]] std::uint64_t page) {
   std::uint64_t resident = 0;
+#ifdef __linux__
+  std::uint64_t size = 0;
   std::ifstream("/proc/self/statm") >> size >> resident;
+#endif
   return resident * page;
 }
 
