@@ -153,3 +153,16 @@ TEST_CASE("The search counts what chains cost beside their tasks") {
   CHECK(found.makespan < found.best_named_makespan);
   CHECK(found.best_named_makespan < simulate(problem, tiles, packed, options.costs).makespan_units());
 }
+
+TEST_CASE("Where longest-first packs badly the search still packs as well as another program did") {
+  struct Case {
+    std::int64_t n, heads;
+    std::uint32_t sms;
+    Rational chain, reached;  // by simulated annealing outside of this project
+  };
+  for (const Case& c : {Case{7, 5, 6, {3, 10}, {156, 5}}, Case{12, 5, 7, {1, 5}, {358, 5}}}) {
+    OptimizeOptions options = on(c.sms);
+    options.costs.chain = c.chain;
+    CHECK(search(tile_problem(c.n, c.n, c.heads, CausalMask{}), options).makespan <= c.reached);
+  }
+}
