@@ -44,8 +44,8 @@ Schedule make_schedule(std::string_view name, const Problem& problem, const Tile
                        const ScheduleOptions& options) {
   const auto entry = std::ranges::find(entries, name, &Entry::name);
   if (entry == entries.end()) {
-    throw BadInput(fmt::format("--schedule '{}': unknown; use {} or a schedule file", name,
-                               fmt::join(names, ", ")));
+    throw BadInput(
+        fmt::format("--schedule '{}': unknown; use {} or a schedule file", name, fmt::join(names, ", ")));
   }
   if (options.sms == 0) throw BadInput("--sms 0: must be at least 1");
   if (options.group_mode == GroupMode::gathered && problem.group_size() == 1) {
