@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dashlab/core/optimize.hpp"
 #include "dashlab/gpu/backward.hpp"
@@ -139,12 +140,10 @@ std::vector<Row> gpu_rows(int rounds) {
       for (std::int64_t seqlen = 512; seqlen <= tokens; seqlen *= 2) {
         const std::int64_t tile_q = head_dim == 64 ? 128 : 64;
         std::vector<Pass>& group = groups.emplace_back();
-        for (const char* schedule : {"shift", "spt", "symmetric-shift", "packed", "optimized", "atomic"}) {
-          const std::string_view name = schedule;
-          const bool of_full = name == "shift";
-          const bool of_causal =
-              name == "spt" || name == "symmetric-shift" || name == "packed" || name == "optimized";
-          if (causal ? of_full : of_causal) continue;
+        const std::vector<std::string> schedules =
+            causal ? std::vector<std::string>{"spt", "symmetric-shift", "packed", "optimized", "atomic"}
+                   : std::vector<std::string>{"shift", "atomic"};
+        for (const std::string& schedule : schedules) {
           group.emplace_back(Spec{head_dim, seqlen, tile_q, causal, schedule}, tensors);
         }
       }

@@ -9,7 +9,7 @@ namespace dashlab {
 ArrivalRun::ArrivalRun(const Problem& problem, const TileMap& tiles, GroupMode group_mode, const Costs& costs)
     : problem_(problem),
       tiles_(tiles),
-      depth_(static_cast<std::size_t>(costs.overlap_depth)),
+      depth_(costs.overlap_depth),
       grouped_(problem.group_size() > 1 && group_mode == GroupMode::per_head),
       group_(static_cast<std::size_t>(problem.group_size())) {
   Costs plain = costs;
@@ -28,8 +28,7 @@ std::int64_t ArrivalRun::operator()(const Walks& walks) {
   row_next_.assign(row_begin_.begin(), row_begin_.end() - 1);
   rows_.assign(row_next_.size(), {});
   group_next_.assign(group_next_.size(), 0);
-  engines_.assign(walks.size(), {});
-  for (Engine& engine : engines_) engine.last_adds.assign(depth_ + 1, 0);
+  engines_.assign(walks.size(), Engine(depth_));
   sm_end_.assign(walks.size(), 0);
   wait_ = 0;
   waiting_.clear();
@@ -67,7 +66,7 @@ void ArrivalRun::announce(const Walks& walks, std::uint32_t sm) {
   const Walk& walk = walks[sm][engine.walk];
   std::int64_t ready = std::max(engine.compute_end, engine.add_end);
   if (engine.step < walk.rows.size()) {
-    const std::int64_t start = std::max(engine.compute_end, engine.last_adds[engine.oldest]);
+    const std::int64_t start = std::max(engine.compute_end, engine.adds.oldest());
     engine.compute_end = start + compute_ticks(walk, engine.step);
     ready = std::max(engine.compute_end, engine.add_end);
   }
@@ -85,8 +84,7 @@ void ArrivalRun::add_to_row(const Walk& walk, std::uint32_t sm) {
   }
   wait_ += start - ready;
   engine.add_end = start + ticks_.reduce;
-  engine.last_adds[engine.oldest] = engine.add_end;
-  engine.oldest = engine.oldest == depth_ ? 0 : engine.oldest + 1;
+  engine.adds.push(engine.add_end);
   rows_[row] = {engine.add_end, sm};
   reduce_kv_[row_next_[row]++] = walk.kv;
 }

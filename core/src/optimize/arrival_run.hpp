@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "../add_history.hpp"
 #include "../tick_costs.hpp"
 #include "walks.hpp"
 
@@ -38,12 +39,12 @@ class ArrivalRun {
 
  private:
   struct Engine {
+    explicit Engine(int depth) : adds(depth) {}
     std::size_t walk = 0;
     std::size_t step = 0;
     std::int64_t compute_end = 0;
     std::int64_t add_end = 0;
-    std::vector<std::int64_t> last_adds;  // ends of the last D + 1 adds, a ring
-    std::size_t oldest = 0;
+    AddHistory adds;
   };
   struct Row {
     std::int64_t end = 0;
@@ -59,7 +60,7 @@ class ArrivalRun {
   const Problem& problem_;
   const TileMap& tiles_;
   TickCosts ticks_;
-  std::size_t depth_;
+  int depth_;
   bool grouped_;
   std::size_t group_;
 
