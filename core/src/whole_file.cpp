@@ -75,9 +75,16 @@ void WholeFile::write(std::string_view bytes) {
 void WholeFile::commit() {
   if (!named_) {
     const std::string nameless = fmt::format("{}/{}", own_descriptors, file_);
+    const auto link_to = [&](const std::filesystem::path& name) {
+      return ::linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    };
+    if (link_to(aim_)) {  // no older file: no moment with another name
+      if (::close(std::exchange(file_, -1)) != 0) fail("cannot be written", errno);
+      return;
+    }
+    if (errno != EEXIST) fail("cannot be put in place", errno);
     ::unlink(temporary_.c_str());
-    if (::linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) != 0)
-      fail("cannot be put in place", errno);
+    if (!link_to(temporary_)) fail("cannot be put in place", errno);
     named_ = true;
   }
   if (::close(std::exchange(file_, -1)) != 0) fail("cannot be written", errno);

@@ -78,8 +78,9 @@ void run_workers(int workers, const std::function<void(int)>& work) {
   const auto guarded = [&](int worker) { failure.guard([&] { work(worker); }); };
 #if defined(_OPENMP)
   // Some to spare: threads of the trial may still be leaving, and others on this machine start threads too.
+  // More workers than processors gain nothing from OpenMP's pool, and are those that a machine refuses.
   constexpr int spare = 4;
-  if (can_start(workers - 1 + spare)) {
+  if (workers <= omp_get_num_procs() && can_start(workers - 1 + spare)) {
 #pragma omp parallel num_threads(workers)
     guarded(omp_get_thread_num());
     failure.rethrow();
